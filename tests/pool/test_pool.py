@@ -1,0 +1,61 @@
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from truekernel.errors import BadInputError, MachineError
+from truekernel.pool import LocalPool
+
+WORK = "test_pool:work"
+
+
+def work(job):
+    """Runs in the worker: `do` says what to try."""
+    if job["do"] == "count":
+        for i in range(job["n"]):
+            yield {"i": i}
+    elif job["do"] == "die once" and not Path(job["mark"]).exists():
+        Path(job["mark"]).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif job["do"] == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    elif job["do"] == "bad input":
+        raise BadInputError("the value 7 is wrong: give 8")
+    elif job["do"] == "fault":
+        raise ZeroDivisionError("ours")
+    elif job["do"] == "print":
+        print("noise that must not reach the protocol")
+    yield {"end": job["do"]}
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+
+
+def test_all_jobs_run_and_messages_of_a_job_keep_their_order():
+    jobs = [{"do": "count", "n": 5}, {"do": "print"}, {"do": "count", "n": 3}]
+    got = list(LocalPool(2).run(WORK, jobs))
+    for number, job in enumerate(jobs):
+        mine = [message for n, message in got if n == number]
+        assert [m["i"] for m in mine if "i" in m] == list(range(job.get("n", 0)))
+        assert mine[-1] == {"end": job["do"]}
+
+
+def test_a_job_whose_worker_died_runs_again(tmp_path):
+    got = list(LocalPool(1).run(WORK, [{"do": "die once", "mark": str(tmp_path / "m")}, {"do": "count", "n": 1}]))
+    assert (0, {"end": "die once"}) in got
+    assert (1, {"i": 0}) in got
+
+
+def test_a_job_that_always_kills_its_worker_is_the_machines_failure():
+    with pytest.raises(MachineError, match="died twice"):
+        list(LocalPool(1).run(WORK, [{"do": "die"}]))
+
+
+def test_errors_keep_their_kind():
+    with pytest.raises(BadInputError, match="the value 7"):
+        list(LocalPool(1).run(WORK, [{"do": "bad input"}]))
+    with pytest.raises(MachineError, match="ZeroDivisionError"):
+        list(LocalPool(1).run(WORK, [{"do": "fault"}]))
