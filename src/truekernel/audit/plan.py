@@ -1,0 +1,102 @@
+"""Which programs, rules and mutants an audit takes: the same options always give the same plan."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from truekernel import corpus, mutation
+from truekernel.audit.options import AuditOptions
+from truekernel.errors import BadInputError, UnknownNameError
+from truekernel.model import Mutant, Problem, Program
+
+
+@dataclass(frozen=True, slots=True)
+class AuditPlan:
+    """What will be run: programs by problem, and the chosen mutants of each program. `generated`: mutants before sampling."""
+
+    problems: tuple[Problem, ...]
+    programs: tuple[Program, ...]
+    mutants: dict[str, tuple[Mutant, ...]]
+    generated: int
+
+    def programs_of(self, problem: str) -> tuple[Program, ...]:
+        """Programs that solve a problem, in the corpus' order."""
+        return tuple(program for program in self.programs if program.problem == problem)
+
+
+def make_plan(options: AuditOptions) -> AuditPlan:
+    """Select, mutate and sample. Raises UnknownNameError for a pattern that matches nothing."""
+    programs = select_programs(options.problems)
+    rules = mutation.select(options.rules)
+    everything = {program.name: tuple(mutation.mutants(program, rules)) for program in programs}
+    generated = sum(len(mutants) for mutants in everything.values())
+    if not generated:
+        raise BadInputError("no rule applies to the chosen programs: choose other --rules or --problems")
+    chosen = everything if options.sample is None else stratified_sample(everything, options.sample, options.seed)
+    problems = corpus.problems()
+    names = dict.fromkeys(program.problem for program in programs if chosen.get(program.name))
+    return AuditPlan(
+        problems=tuple(problems[name] for name in names),
+        programs=tuple(program for program in programs if program.problem in names),
+        mutants=chosen,
+        generated=generated,
+    )
+
+
+def select_programs(patterns: Sequence[str]) -> tuple[Program, ...]:
+    """Programs whose own name, problem or family matches one of the globs; all with no pattern."""
+    problems, programs = corpus.problems(), corpus.programs()
+    if not patterns:
+        return tuple(programs.values())
+    chosen: set[str] = set()
+    for pattern in patterns:
+        hits = {
+            program.name
+            for program in programs.values()
+            if any(
+                fnmatch.fnmatchcase(name, pattern)
+                for name in (program.name, program.problem, problems[program.problem].family)
+            )
+        }
+        if not hits:
+            known = {p.family for p in problems.values()} | set(problems) | set(programs)
+            raise UnknownNameError("problem", pattern, sorted(known))
+        chosen |= hits
+    return tuple(program for program in programs.values() if program.name in chosen)
+
+
+def stratified_sample(everything: dict[str, tuple[Mutant, ...]], size: int, seed: int) -> dict[str, tuple[Mutant, ...]]:
+    """`size` mutants, in each stratum (program x rule class) in proportion to its share, largest remainder first.
+
+    Within a stratum the order is that of a hash of seed and mutant id, so that samples of the same seed are nested.
+    """
+    strata: dict[tuple[str, str], list[Mutant]] = defaultdict(list)
+    for program, mutants in everything.items():
+        for mutant in mutants:
+            strata[program, mutant.made_by[0].rule_class].append(mutant)
+    total = sum(len(members) for members in strata.values())
+    if size >= total:
+        return everything
+    quota = {key: size * len(members) / total for key, members in strata.items()}
+    taken = {key: int(share) for key, share in quota.items()}
+    by_remainder = sorted(strata, key=lambda key: (taken[key] - quota[key], _rank(seed, *key)))
+    for key in by_remainder[: size - sum(taken.values())]:
+        taken[key] += 1
+    chosen = {
+        mutant.id
+        for key, members in strata.items()
+        for mutant in sorted(members, key=lambda m: _rank(seed, m.id))[: taken[key]]
+    }
+    return {program: _only(mutants, chosen) for program, mutants in everything.items()}
+
+
+def _only(mutants: Iterable[Mutant], ids: set[str]) -> tuple[Mutant, ...]:
+    return tuple(mutant for mutant in mutants if mutant.id in ids)
+
+
+def _rank(seed: int, *names: str) -> str:
+    return hashlib.sha256(":".join((str(seed), *names)).encode()).hexdigest()
