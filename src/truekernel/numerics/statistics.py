@@ -1,0 +1,151 @@
+"""The named numbers from which judges decide. This text is their meaning; `native/statistics.h` is the fast copy that must agree.
+
+All statistics of an execution run over all elements of all its outputs; `n` is their number. For an element, o is the output, r is `published`,
+t is `truth`, s is `scale`, p is `spread` (0 when there is none), all taken to float64 unless said otherwise.
+
+Error and its unit. For value, permutation, code and exact outputs: e = o - t, and ulp = spacing of the output's dtype at t (0 for integers). For index
+outputs with a table: e = table[o] - table[t], ulp = 0; an index outside of the table has |e| = LIMIT. Elements whose class (NaN, +Inf, -Inf, finite)
+differs between o and t (between table[o] and table[t]) are counted in `nonfinite` and have no error; equal non-finite elements have e = 0.
+A ratio x/y is 0 when x = 0, and LIMIT when y = 0 < x or when it would exceed LIMIT.
+
+- `mismatch:{atol}:{rtol}`: number of elements that torch.isclose(published, output, rtol, atol) refuses. The tolerance is relative to the *output*, since
+  KernelBench calls torch.allclose(reference, candidate) (src/kernelbench/eval.py, run_and_check_correctness); the rounding is that of torch in the output's
+  dtype. torch.allclose accepts exactly when this is 0.
+- `flat`: least x such that |o - r| <= x + x|r| for all elements: max |o-r| / (1 + |r|); equal elements (infinities too) count 0, other non-finite ones LIMIT.
+- `nonfinite`: number of elements whose class differs from that of the truth.
+- `worst`: max |e| / s.
+- `bound:{rho}`: max |e| / max(ulp, s, rho*p).
+- `rms`: sqrt(sum z^2 / n), z = e/s cut to +-CUT.
+- `bias`: sum(z * sign(t)) / sqrt(sum z^2) with sign(0) = +1, between -sqrt(n) and sqrt(n): errors that push all elements away from zero (+) or towards it (-)
+  approach the ends, errors of random sign stay within a few units.
+- `unwritten`: number of elements all of whose bytes are 0xFF, where those of r are not; 0 unless the buffer was filled with poison. (A NaN that was
+  computed from poison can keep its bits and is counted too.)
+
+An execution with no elements has 0 everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import torch
+
+from truekernel.model import Fill
+from truekernel.numerics.expected import Expected
+from truekernel.numerics.formats import poisoned, to_float64, ulp
+
+LIMIT = 1e300
+"""Stands for an infinite ratio: stores and strict JSON hold finite numbers only."""
+CUT = 1e6
+"""Errors beyond this many scales no longer add to `rms` and `bias`, so that one wild element can't hide the rest."""
+RHO_LADDER: tuple[float, ...] = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
+"""Multiples of the honest spread for which `bound` is kept."""
+PLAIN: tuple[str, ...] = ("flat", "nonfinite", "worst", "rms", "bias", "unwritten")
+
+Tolerance = tuple[float, float]
+
+
+def mismatch_name(atol: float, rtol: float) -> str:
+    """Name of the statistic for torch.allclose(..., atol=atol, rtol=rtol): "mismatch:0.01:0.01"."""
+    return f"mismatch:{atol:g}:{rtol:g}"
+
+
+def bound_name(rho: float) -> str:
+    """Name of the statistic for a multiple of the honest spread: "bound:4"."""
+    return f"bound:{rho:g}"
+
+
+def statistic_names(tolerances: Iterable[Tolerance] = (), rhos: Iterable[float] = RHO_LADDER) -> tuple[str, ...]:
+    """All names that `statistics` returns, in the order in which the native copy writes them."""
+    mismatches = tuple(mismatch_name(atol, rtol) for atol, rtol in tolerances)
+    return PLAIN + mismatches + tuple(bound_name(rho) for rho in rhos)
+
+
+def statistics(
+    outputs: Sequence[torch.Tensor],
+    expected: Sequence[Expected],
+    fill: Fill,
+    tolerances: Sequence[Tolerance] = (),
+    rhos: Sequence[float] = RHO_LADDER,
+) -> dict[str, float]:
+    """All statistics of one execution, by name (see the module's text).
+
+    `outputs`: one tensor for each of `expected`, with its dtype and shape. `tolerances`: (atol, rtol) pairs.
+    Raises ValueError when number, shape or dtype differ: the caller decides what such an output means.
+    """
+    _check(outputs, expected)
+    result = dict.fromkeys(statistic_names(tolerances, rhos), 0.0)
+    elements, squares, signed = 0, 0.0, 0.0
+    for output, want in zip(outputs, expected, strict=True):
+        if not want.elements:
+            continue
+        for atol, rtol in tolerances:
+            close = torch.isclose(want.published, output, rtol=rtol, atol=atol)
+            result[mismatch_name(atol, rtol)] += float(want.elements - int(close.sum()))
+        result["flat"] = max(result["flat"], _flat(to_float64(output), to_float64(want.published)))
+        if fill == "poison":
+            result["unwritten"] += float(np.count_nonzero(poisoned(output) & ~poisoned(want.published)))
+        error, unit, differs = _errors(output, want)
+        result["nonfinite"] += float(np.count_nonzero(differs))
+        scale = to_float64(want.scale)
+        result["worst"] = max(result["worst"], float(_ratio(np.abs(error), scale).max()))
+        spread = to_float64(want.spread) if want.spread is not None else np.zeros(1)
+        for rho in rhos:
+            allowed = np.maximum(np.maximum(unit, scale), rho * spread)
+            name = bound_name(rho)
+            result[name] = max(result[name], float(_ratio(np.abs(error), allowed).max()))
+        z = np.copysign(np.minimum(_ratio(np.abs(error), scale), CUT), error)
+        elements += want.elements
+        squares += float(np.sum(z * z))
+        signed += float(np.sum(np.where(to_float64(want.truth) < 0, -z, z)))
+    if squares > 0:
+        result["rms"] = float(np.sqrt(squares / elements))
+        result["bias"] = float(signed / np.sqrt(squares))
+    return result
+
+
+def _check(outputs: Sequence[torch.Tensor], expected: Sequence[Expected]) -> None:
+    if len(outputs) != len(expected):
+        raise ValueError(f"{len(outputs)} outputs, {len(expected)} expected")
+    for output, want in zip(outputs, expected, strict=True):
+        if output.dtype != want.published.dtype or tuple(output.shape) != want.shape:
+            got = f"{output.dtype} {tuple(output.shape)}"
+            raise ValueError(f"output '{want.name}' is {got}, expected {want.published.dtype} {want.shape}")
+
+
+def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+    """numerator/denominator for values >= 0, with the conventions of the module's text."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio = np.minimum(numerator / denominator, LIMIT)
+    return np.where(numerator == 0, 0.0, ratio)
+
+
+def _flat(output: np.ndarray, published: np.ndarray) -> float:
+    with np.errstate(invalid="ignore", over="ignore"):
+        ratio = np.abs(output - published) / (1.0 + np.abs(published))
+    finite = np.isfinite(output) & np.isfinite(published)
+    ratio = np.where(finite, np.minimum(ratio, LIMIT), LIMIT)
+    return float(np.where(output == published, 0.0, ratio).max())
+
+
+def _errors(output: torch.Tensor, want: Expected) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Signed errors, ulps, and the elements whose class differs."""
+    got, truth = to_float64(output), to_float64(want.truth)
+    outside = np.zeros(got.shape, dtype=bool)
+    if want.kind == "index" and want.ties is not None:
+        unit = np.zeros(got.shape)
+        length = want.ties.shape[-1]
+        table = want.ties.detach().contiguous().numpy().reshape(got.size, length)
+        outside = (got < 0) | (got >= length)
+        rows = np.arange(got.size)
+        got = table[rows, np.where(outside, 0, got).astype(np.int64)]
+        truth = table[rows, truth.astype(np.int64)]
+    else:
+        unit = ulp(truth, want.dtype)
+    with np.errstate(invalid="ignore", over="ignore"):
+        error = got - truth
+    both_finite = np.isfinite(got) & np.isfinite(truth)
+    same_class = both_finite | (got == truth) | (np.isnan(got) & np.isnan(truth))
+    error = np.where(both_finite, np.clip(error, -LIMIT, LIMIT), 0.0)
+    return np.where(outside, LIMIT, error), unit, ~same_class & ~outside
