@@ -13,7 +13,6 @@ from truekernel.source.tree import Tree
 @rule(
     "swap-add-sub",
     "arithmetic",
-    "A sum becomes a difference, or a difference a sum.",
     source="operator catalogue A01; MUTGPU's math operator, ICST 2020",
     examples=(
         Example("y[0] = x[0] + w[0];", "y[0] = x[0] - w[0];"),
@@ -21,6 +20,7 @@ from truekernel.source.tree import Tree
     ),
 )
 def swap_add_sub(tree: Tree) -> Iterator[Edit]:
+    """A sum becomes a difference, or a difference a sum."""
     for node in tree.device("binary_expression"):
         token = node.field("operator")
         if token is not None and token.text in "+-":

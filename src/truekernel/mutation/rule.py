@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -69,7 +70,7 @@ PlanSites = Callable[[PlanTree], Iterable[Edit | tuple[Edit, ...]]]
 def rule(
     name: str,
     rule_class: RuleClass,
-    description: str,
+    description: str = "",
     *,
     source: str,
     examples: Iterable[Example],
@@ -78,7 +79,7 @@ def rule(
 ) -> Callable[[Sites | PlanSites], Rule]:
     """Make a generator function into a `Rule`; a module-level rule of any file in this folder is found by `rules()`.
 
-    The function takes the tree and yields, for each mutant, an `Edit` or a tuple of them.
+    The function takes the tree and yields, for each mutant, an `Edit` or a tuple of them. Without `description`, its docstring is it.
     """
 
     def make(function: Sites | PlanSites) -> Rule:
@@ -86,6 +87,7 @@ def rule(
             for edits in function(tree):
                 yield (edits,) if isinstance(edits, Edit) else edits
 
-        return Rule(name, rule_class, description, source, sites, tuple(examples), file, tuple(flags))
+        text = description or inspect.getdoc(function) or ""
+        return Rule(name, rule_class, text, source, sites, tuple(examples), file, tuple(flags))
 
     return make
