@@ -1,0 +1,510 @@
+"""What an audit found, as one record: everything that a report shows, and nothing that needs the run again.
+
+Shares are numbers between 0 and 1. Counts of mutants may be fractional where a mutant that several (rule, site) pairs make is split
+equally between them. Checkers are listed in the order in which they were asked for; groups in the order of their names, classes in the order
+of `model.RULE_CLASSES`. The same run always gives the same record, `RunFacts.seconds` and `RunFacts.started` aside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from truekernel.audit.records import Record
+
+SCHEMA_VERSION = 1
+"""Version of the document that `--json` prints: raised when a field changes its meaning or goes away."""
+
+SCALED_NOTE = (
+    "Measured on a CPU at audit sizes: batch axes (and spatial axes, where the answer does not depend on them) are shorter than the "
+    "checker's authors use; reduction, feature and group axes keep their official length. Vacuity is also computed at official sizes, "
+    "from references and tolerances alone."
+)
+
+QuarantineKind = Literal["identical", "masked", "unobserved"]
+SizeName = Literal["audit", "official"]
+
+
+class Interval(Record):
+    """A 95 % interval."""
+
+    low: float
+    high: float
+
+
+class Rate(Record):
+    """A share of mutants or honest variants, with its uncertainty."""
+
+    hits: float
+    """How many of `n` (may be fractional)."""
+    n: float
+    """Out of how many."""
+    value: float | None
+    """hits / n; None when n is 0."""
+    wilson: Interval
+    """Wilson's interval, which takes mutants as independent; [0, 1] when n is 0."""
+    bootstrap: Interval | None = None
+    """Percentile interval when whole problems are drawn with replacement; None with fewer than two problems."""
+    macro: float | None = None
+    """Mean of the problems' own rates, each problem weighing the same."""
+
+    @classmethod
+    def over(cls, clusters: Mapping[str, tuple[float, float]], *, seed: int = 0) -> Rate:
+        """The rate over problems given as name -> (hits, n), with both intervals and the mean over problems."""
+        from truekernel.audit.intervals import cluster_bootstrap, wilson
+
+        hits = sum(h for h, _ in clusters.values())
+        n = sum(n for _, n in clusters.values())
+        low, high = wilson(hits, n)
+        drawn = cluster_bootstrap(clusters, seed=seed)
+        own = [h / m for h, m in clusters.values() if m > 0]
+        return cls(
+            hits=hits,
+            n=n,
+            value=hits / n if n else None,
+            wilson=Interval(low=low, high=high),
+            bootstrap=None if drawn is None else Interval(low=drawn[0], high=drawn[1]),
+            macro=sum(own) / len(own) if own else None,
+        )
+
+
+class GroupRate(Record):
+    """The rate of one class, rule, family or problem."""
+
+    name: str
+    rate: Rate
+
+
+class SettlingPoint(Record):
+    """A checker's miss rate over random sub-samples of `n` witnessed mutants: mean and 95 % range."""
+
+    n: int
+    mean: float
+    low: float
+    high: float
+
+
+class CheckerScore(Record):
+    """All that is known about one checker."""
+
+    name: str
+    """As asked for on the command line: "kernelbench@1e-2", "mypkg.mod:fn"."""
+    title: str
+    """As shown: the name, and "(scaled)" when its results are for other than official sizes."""
+    version: str = ""
+    source_url: str = ""
+    inputs: str = ""
+    """One line: which cases it runs."""
+    tolerance: str = ""
+    """One line: how it compares."""
+    published: bool = True
+    """Others wrote it, and we measure a copy of its rules."""
+    broken: str = ""
+    """Why it could not be scored (it raised, or returned something that is no verdict); "" when all went well. Rates of a broken
+    checker cover what it did judge, and are not to be quoted."""
+    miss: Rate
+    """Witnessed mutants that it accepts."""
+    false_rejection: Rate
+    """Outer honest variants that it rejects."""
+    false_rejection_independent: Rate
+    """The same over independent implementations alone."""
+    miss_with_quarantined: Rate
+    """Mutants that it accepts, with masked and unobserved ones counted as faulty too."""
+    miss_without_vacuous: Rate
+    """Witnessed mutants that it accepts, problems on which it is vacuous left out."""
+    false_rejection_without_vacuous: Rate
+    miss_by_class: tuple[GroupRate, ...] = ()
+    miss_by_rule: tuple[GroupRate, ...] = ()
+    miss_by_family: tuple[GroupRate, ...] = ()
+    miss_by_problem: tuple[GroupRate, ...] = ()
+    false_rejection_by_rule: tuple[GroupRate, ...] = ()
+    """By benign rule; "as written" stands for programs that no rule changed."""
+    false_rejection_by_family: tuple[GroupRate, ...] = ()
+    false_rejection_by_problem: tuple[GroupRate, ...] = ()
+    caught_by_output: float = 0
+    """Witnessed mutants rejected because of what they put out."""
+    caught_by_crash: float = 0
+    """Witnessed mutants that count as caught because they ended in a fault that a GPU reports."""
+    caught_by_timeout: float = 0
+    undetermined: float = 0
+    """Mutants and variants on which its stored statistics did not decide; in no rate."""
+    settling: tuple[SettlingPoint, ...] = ()
+    seed_blind: Rate | None = None
+    """Of its misses: those that no other seed of the same recipes would have caught. None when its inputs are not drawn from a seed."""
+
+
+class CurvePoint(Record):
+    """What a suite would detect and reject wrongly if its judge were |o - r| <= t + t |r|."""
+
+    tolerance: float
+    """t, absolute and relative alike."""
+    detection: float
+    """Share of witnessed mutants rejected."""
+    false_rejection: float
+    """Share of outer honest variants rejected."""
+
+
+class CurveMark(Record):
+    """Where a checker stands on the curve of its own inputs."""
+
+    checker: str
+    tolerance: float
+
+
+class ToleranceCurve(Record):
+    """Detection against false rejection for one suite of published inputs as the flat tolerance moves."""
+
+    suite: str
+    """Which inputs, in words."""
+    points: tuple[CurvePoint, ...]
+    """By rising tolerance."""
+    marks: tuple[CurveMark, ...] = ()
+
+
+class GainSplit(Record):
+    """How much of an improved checker's gain comes from its inputs and how much from its tolerance. All figures are shares of witnessed
+    mutants; a gain is the fall of the miss rate."""
+
+    base: str
+    improved: str
+    base_miss: float
+    inputs_miss: float
+    """Miss rate with the improved checker's inputs and the base's tolerance."""
+    tolerance_miss: float
+    """Miss rate with the base's inputs and the improved checker's tolerance."""
+    improved_miss: float
+    inputs_first: float
+    """Gain of the inputs when they change first."""
+    inputs_last: float
+    inputs_mean: float
+    """Mean of both orders (Shapley value)."""
+    tolerance_first: float
+    tolerance_last: float
+    tolerance_mean: float
+    n: float
+    """Witnessed mutants that it is computed from."""
+
+
+class VacuousEntry(Record):
+    """A trivial output that a checker accepts on a problem."""
+
+    problem: str
+    checker: str
+    size: SizeName
+    trivial: str
+    """Which output passes: zeros, mean, a copy of an input, another case's output."""
+    margin: float
+    """Largest share of the allowed error that it uses; below 1 it passes, 0.01 means a hundred times inside."""
+    note: str = ""
+
+
+class VacuityGap(Record):
+    """A pair whose vacuity could not be computed."""
+
+    problem: str
+    checker: str
+    size: SizeName
+    why: str
+
+
+class Vacuity(Record):
+    """The vacuous (problem, checker) pairs. `audit_pairs`/`official_pairs`: how many pairs were looked at."""
+
+    audit_pairs: int = 0
+    official_pairs: int = 0
+    entries: tuple[VacuousEntry, ...] = ()
+    gaps: tuple[VacuityGap, ...] = ()
+
+
+class KillColumn(Record):
+    """One case of a checker's suite, by its place in it; `label` "all": the checker's verdict over its whole suite."""
+
+    checker: str
+    label: str
+    detail: str = ""
+    """Recipe and, where it is the same for all problems, seed and shape."""
+
+
+class KillRow(Record):
+    """A group of witnessed mutants. `killed[i]`: share of the group that column i rejects; None where the column ran none of it."""
+
+    level: Literal["class", "rule", "problem"]
+    name: str
+    rule_class: str = ""
+    """Of a rule."""
+    n: float
+    killed: tuple[float | None, ...]
+
+
+class KillMatrix(Record):
+    """Which case rejects which mutants."""
+
+    columns: tuple[KillColumn, ...] = ()
+    rows: tuple[KillRow, ...] = ()
+
+
+class RuleSummary(Record):
+    """What became of one rule's mutants. A mutant made by several rules counts in full for each."""
+
+    name: str
+    rule_class: str
+    description: str
+    source: str
+    generated: int
+    stillborn: int
+    identical: int
+    duplicates: int
+    unique: int
+    witnessed: int
+    masked: int
+    unobserved: int
+
+
+class ProgramSummary(Record):
+    """A program that was mutated. `gate`: "" when it passed, else why it did not (its mutants are then left out)."""
+
+    name: str
+    problem: str
+    family: str
+    traits: tuple[str, ...] = ()
+    gate: str = ""
+    mutants: int = 0
+    unique: int = 0
+    witnessed: int = 0
+
+
+class Counts(Record):
+    """Where every mutant went.
+
+    generated - merged = distinct texts, of which `chosen` were run (all, or the sample);
+    chosen = stillborn + identical + duplicates + unique;
+    unique = witnessed + masked + unobserved + host_differs + infrastructure.
+    """
+
+    generated: int
+    """(rule, site) pairs."""
+    merged: int
+    """Pairs whose text another pair makes too."""
+    chosen: int
+    stillborn: int
+    """Did not compile, or asked for a launch that no GPU accepts."""
+    identical: int
+    """Same machine code and launches as the original: excluded, never scored."""
+    duplicates: int
+    """Same machine code and launches as another mutant."""
+    unique: int
+    witnessed: int
+    masked: int
+    """Quarantined: the output differs, never by more than honest variants do."""
+    unobserved: int
+    """Quarantined: bitwise the same on every case tried."""
+    host_differs: int
+    """Behaviour that C++ on a CPU leaves open; not scored."""
+    infrastructure: int
+    """The machine failed, not the mutant; not scored."""
+    crashes: int
+    """Of the witnessed: ended in a fault that a GPU reports."""
+    timeouts: int
+    """Of the witnessed: ran out of time."""
+    hazards: int
+    """Unique mutants with a fault that a sanitised execution proves although no output shows it."""
+    executions: int = 0
+    honest_panel: int = 0
+    """Honest variants that set spreads."""
+    honest_outer: int = 0
+    """Honest variants that measure false rejections."""
+    honest_independent: int = 0
+    """Of the outer ones: independent implementations."""
+    honest_refused: int = 0
+    """Variants that failed the gate and are not counted as honest."""
+
+    @property
+    def balanced(self) -> bool:
+        """Whether the sums above hold."""
+        return (
+            self.chosen <= self.generated - self.merged
+            and self.chosen == self.stillborn + self.identical + self.duplicates + self.unique
+            and self.unique == self.witnessed + self.masked + self.unobserved + self.host_differs + self.infrastructure
+        )
+
+
+class Change(Record):
+    """One (rule, site) pair that makes a mutant."""
+
+    rule: str
+    rule_class: str
+    file: Literal["cu", "py"]
+    line: int
+    column: int
+    replacement: str = ""
+
+
+class WorstElement(Record):
+    """The element with the worst error. `index`: its place in the output; values as float64; "nan"/"inf" can't be told in JSON and are None."""
+
+    output: str
+    index: tuple[int, ...]
+    got: float | None
+    truth: float | None
+
+
+class WitnessSummary(Record):
+    """The case that proves a mutant wrong."""
+
+    case_id: str
+    axes: dict[str, int]
+    recipe: str
+    seed: int
+    schedule: str
+    schedule_seed: int
+    status: str
+    """How the execution ended."""
+    why: str
+    """In words, one line."""
+    worst: float | None
+    """Worst error against float64 in units of the error scale; None when the execution did not end ok or an element is not finite."""
+    honest_worst: float
+    """The same over all honest variants on this case; more than twice that is a proof."""
+    element: WorstElement | None = None
+    confirmed: bool = True
+    """The mutant compiled alone gives the same outcome and bits."""
+
+
+class SurvivorSummary(Record):
+    """A witnessed mutant that at least one checker accepts."""
+
+    id: str
+    program: str
+    problem: str
+    family: str
+    changes: tuple[Change, ...]
+    diff: str
+    accepted_by: tuple[str, ...]
+    rejected_by: dict[str, str] = {}
+    """Checker -> why, in words."""
+    witness: WitnessSummary
+    hazards: tuple[str, ...] = ()
+    confirmed: bool | None = None
+    """The mutant compiled alone gives the same bits on the cases of a checker that accepts it; None when that was not tried."""
+
+
+class QuarantinedSummary(Record):
+    """A mutant that nothing proves wrong."""
+
+    id: str
+    program: str
+    problem: str
+    kind: QuarantineKind
+    changes: tuple[Change, ...]
+    diff: str
+    worst: float | None = None
+    """Largest error seen on any case, in error scales (masked ones)."""
+    rejected_by: tuple[str, ...] = ()
+    """Checkers that reject it all the same."""
+
+
+class HazardSummary(Record):
+    """A fault that a sanitised execution proves. `buffer`/`offset`: where, in bytes from the buffer's start (negative: before it)."""
+
+    mutant: str
+    program: str
+    changes: tuple[Change, ...]
+    outcome: str
+    """out_of_bounds, race, uninitialised_read, ..."""
+    message: str = ""
+    schedule: str = ""
+    thread: tuple[int, int, int] | None = None
+    block: tuple[int, int, int] | None = None
+    line: int | None = None
+    buffer: str | None = None
+    offset: int | None = None
+    witnessed: bool = False
+    """An output on some case shows it too."""
+
+
+class RunFacts(Record):
+    """What was asked for and on what machine it ran."""
+
+    directory: str
+    """The run directory as it was named on the command line."""
+    checkers: tuple[str, ...]
+    problems: tuple[str, ...] = ()
+    """Patterns; empty = all."""
+    rules: tuple[str, ...] = ()
+    """Patterns; empty = all."""
+    sample: int | None = None
+    seed: int = 0
+    backend: str = "simt"
+    compiler: str = ""
+    """Name and version."""
+    machine: str = ""
+    """Processor, cores, memory."""
+    versions: dict[str, str] = {}
+    """Of python, torch, ..."""
+    started: str = ""
+    """Date and time, ISO 8601; "" when not recorded."""
+    seconds: float | None = None
+    """Wall-clock time of all sessions together."""
+
+
+class Summary(Record):
+    """The document that `truekernel report --json` prints and that the HTML report is made from."""
+
+    schema_version: int = SCHEMA_VERSION
+    tool_version: str
+    complete: bool = True
+    """False for a run that is not finished: all figures cover what is done so far."""
+    run: RunFacts
+    scaled: bool = True
+    """Sizes are not those of the published checkers' authors."""
+    scaled_note: str = SCALED_NOTE
+    counts: Counts
+    programs: tuple[ProgramSummary, ...]
+    rules: tuple[RuleSummary, ...] = ()
+    checkers: tuple[CheckerScore, ...]
+    curves: tuple[ToleranceCurve, ...] = ()
+    gain: GainSplit | None = None
+    """From kernelbench to kernelbench-verified, when both ran."""
+    vacuity: Vacuity = Vacuity()
+    kill_matrix: KillMatrix = KillMatrix()
+    survivors: tuple[SurvivorSummary, ...] = ()
+    quarantined: tuple[QuarantinedSummary, ...] = ()
+    hazards: tuple[HazardSummary, ...] = ()
+
+    def over(self, rate: float) -> tuple[str, ...]:
+        """Names of the checkers whose miss rate is above `rate`, broken ones left out."""
+        return tuple(
+            score.name
+            for score in self.checkers
+            if not score.broken and score.miss.value is not None and score.miss.value > rate
+        )
+
+
+class ReplayResult(Record):
+    """A stored witness or survivor, executed again alone."""
+
+    mutant: str
+    program: str
+    problem: str
+    diff: str
+    case_id: str
+    axes: dict[str, int]
+    recipe: str
+    seed: int
+    schedule: str
+    schedule_seed: int
+    stored: str
+    """Outcome and error as the run recorded them, one line."""
+    replayed: str
+    """The same, seen now."""
+    same: bool
+    """Outcome and output bits are those of the run."""
+    wrong: bool
+    """The witness rule still proves the mutant wrong."""
+    worst: float | None
+    honest_worst: float
+    element: WorstElement | None = None
+    verdicts: dict[str, str] = {}
+    """Checker -> "accepts", or "rejects: why"."""
+    message: str = ""
+    """What differs, when `same` is False."""
