@@ -1,7 +1,26 @@
 """Text with exact spans: CUDA (tree-sitter), launch plans (Python's ast), and edits."""
 
+from truekernel.source.c_types import CType, canonical
 from truekernel.source.edits import apply_edits
 from truekernel.source.python_ast import PlanNode, PlanTree, parse_plan
+from truekernel.source.signatures import KernelSignature, Parameter, TemplateParameter, kernel_signatures
 from truekernel.source.tree import Node, Tree, parse_cuda
+from truekernel.source.types import declared_type, expression_type
 
-__all__ = ["Node", "PlanNode", "PlanTree", "Tree", "apply_edits", "parse_cuda", "parse_plan"]
+__all__ = [
+    "CType",
+    "KernelSignature",
+    "Node",
+    "Parameter",
+    "PlanNode",
+    "PlanTree",
+    "TemplateParameter",
+    "Tree",
+    "apply_edits",
+    "canonical",
+    "declared_type",
+    "expression_type",
+    "kernel_signatures",
+    "parse_cuda",
+    "parse_plan",
+]
