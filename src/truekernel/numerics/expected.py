@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from truekernel.model import DType, OutputKind
+from truekernel.model.problem import DType, OutputKind
 
 
 @dataclass(frozen=True, slots=True)

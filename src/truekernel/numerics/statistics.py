@@ -11,7 +11,8 @@ A ratio x/y is 0 when x = 0, and LIMIT when y = 0 < x or when it would exceed LI
 - `mismatch:{atol}:{rtol}`: number of elements that torch.isclose(published, output, rtol, atol) refuses. The tolerance is relative to the *output*, since
   KernelBench calls torch.allclose(reference, candidate) (src/kernelbench/eval.py, run_and_check_correctness); the rounding is that of torch in the output's
   dtype. torch.allclose accepts exactly when this is 0.
-- `flat`: least x such that |o - r| <= x + x|r| for all elements: max |o-r| / (1 + |r|); equal elements (infinities too) count 0, other non-finite ones LIMIT.
+- `flat`: least x such that |o - r| <= x + x|o| for all elements, the flat tolerance that the comparison above would need (in float64):
+  max |o-r| / (1 + |o|); equal elements (infinities too) count 0, other non-finite ones LIMIT.
 - `nonfinite`: number of elements whose class differs from that of the truth.
 - `worst`: max |e| / s.
 - `bound:{rho}`: max |e| / max(ulp, s, rho*p).
@@ -123,7 +124,7 @@ def _ratio(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
 
 def _flat(output: np.ndarray, published: np.ndarray) -> float:
     with np.errstate(invalid="ignore", over="ignore"):
-        ratio = np.abs(output - published) / (1.0 + np.abs(published))
+        ratio = np.abs(output - published) / (1.0 + np.abs(output))
     finite = np.isfinite(output) & np.isfinite(published)
     ratio = np.where(finite, np.minimum(ratio, LIMIT), LIMIT)
     return float(np.where(output == published, 0.0, ratio).max())
