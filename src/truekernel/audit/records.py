@@ -1,0 +1,132 @@
+"""What an audit stores: one document for each problem, honest variant and mutant."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from truekernel.model import Execution, MadeBy
+
+
+class Record(BaseModel):
+    """Base of what goes into the store: frozen, and strict about unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    def document(self) -> dict[str, Any]:
+        """As JSON types."""
+        return self.model_dump(mode="python")
+
+
+class CaseRecord(Record):
+    """A case as it can be made again on any machine."""
+
+    id: str
+    axes: dict[str, int]
+    recipe: str
+    seed: int
+
+
+class SuiteEntry(Record):
+    """One execution that a checker asks for: case and configuration, as in `Execution`."""
+
+    case_id: str
+    schedule: str
+    schedule_seed: int
+    fill: str
+
+
+class VacuousPair(Record):
+    """A trivial output that a checker accepts on a problem."""
+
+    checker: str
+    size: Literal["audit", "official"]
+    trivial: str
+    """Which trivial output passes: zeros, mean, ..."""
+    margin: float
+    """Largest share of the allowed error that the trivial output uses; below 1 it passes."""
+    note: str = ""
+
+
+class ProblemRecord(Record):
+    """A problem as it was set up: cases, suites, gates."""
+
+    name: str
+    family: str
+    linear: bool
+    cases: tuple[CaseRecord, ...]
+    suites: dict[str, tuple[SuiteEntry, ...]]
+    """By checker."""
+    vacuous: tuple[VacuousPair, ...]
+    official_note: dict[str, str]
+    """By checker: why vacuity at official sizes could not be computed, when it could not."""
+    honest_worst: dict[str, float]
+    """By case id and schedule ("id/schedule"): largest error of honest variants, in error scales."""
+    dropped_cases: dict[str, str] = {}
+    """Case id -> why the test gates dropped it."""
+
+
+class HonestRecord(Record):
+    """An honest variant and what it did on every suite."""
+
+    id: str
+    problem: str
+    program: str
+    rule: str
+    role: Literal["panel", "outer"]
+    independent: bool
+    gate: str
+    """"" when the variant passed the gate; else why it did not (it is then not counted as honest)."""
+    executions: tuple[Execution, ...]
+    rejected_by: dict[str, str] = {}
+    """Checkers that are callables: why they rejected, by checker."""
+    broken: dict[str, str] = {}
+    """Checkers that are callables and failed: why, by checker."""
+    accepted_by: tuple[str, ...] = ()
+    """Checkers that are callables and accepted."""
+
+
+class Witness(Record):
+    """A replayable proof that a mutant is wrong."""
+
+    case_id: str
+    schedule: str
+    schedule_seed: int
+    why: str
+    status: str
+    worst: float | None
+    honest_worst: float
+    confirmed: bool
+    """The mutant compiled alone gives the same outcome and the same bits."""
+
+
+class MutantRecord(Record):
+    """A mutant and all that was seen of it."""
+
+    id: str
+    program: str
+    problem: str
+    file: Literal["cu", "py"]
+    made_by: tuple[MadeBy, ...]
+    diff: str
+    status: Literal["stillborn", "identical", "duplicate", "ran"]
+    code_hash: str = ""
+    """Hash of normalised machine code and launch plans."""
+    duplicate_of: str = ""
+    compile_error: str = ""
+    built: Literal["", "schema", "batch", "alone"] = ""
+    """How the executions' library was compiled."""
+    executions: tuple[Execution, ...] = ()
+    """On the suites of all checkers."""
+    rejected_by: dict[str, str] = {}
+    broken: dict[str, str] = {}
+    accepted_by: tuple[str, ...] = ()
+    witness: Witness | None = None
+    quarantine: Literal["", "masked", "unobserved"] = ""
+    survivor_confirmed: bool | None = None
+    """For a mutant that some checker accepts: whether the mutant compiled alone gives the same bits on that checker's cases."""
+    reseeded: dict[str, bool] = {}
+    """For each uniform-input checker that accepted it: whether other seeds of the same recipe would have rejected it."""
+    hazards: tuple[str, ...] = ()
+    """Faults that a sanitised execution or a red zone proves, although no output shows them."""
