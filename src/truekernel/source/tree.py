@@ -160,12 +160,14 @@ class Node:
 
 class Tree:
     """A parsed CUDA source. `text` and `data` (its UTF-8 bytes) are the source as written; `path` names it in errors.
-    `errors`: the nodes where the grammar lost its way (kind "ERROR", or "MISSING" for a token that it had to invent)."""
+    `errors`: the nodes where the grammar lost its way (kind "ERROR", or "MISSING" for a token that it had to invent).
+    `answers`: what others found out about this tree and want to ask only once."""
 
     def __init__(self, text: str, path: str = "<text>") -> None:
         self.text = text
         self.path = path
         self.data = text.encode()
+        self.answers: dict[str, Any] = {}
         self._lines = [0, *(match.end() for match in re.finditer(rb"\n", self.data))]
         self.root, self.errors = _convert(self, _parser().parse(masked(self.data)))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from weakref import WeakKeyDictionary
 
 from truekernel.source.c_types import FLOATING, INTEGRAL, CType, canonical
 from truekernel.source.query import arguments, bare, callee, operands, operator
@@ -120,11 +119,6 @@ class _Symbol:
     value: Node | None = None
 
 
-_symbols: WeakKeyDictionary[Tree, dict[str, list[_Symbol]]] = WeakKeyDictionary()
-_known: WeakKeyDictionary[Tree, dict[Node, CType | None]] = WeakKeyDictionary()
-_aliases: WeakKeyDictionary[Tree, dict[str, CType]] = WeakKeyDictionary()
-
-
 def declared_type(name: Node) -> CType | None:
     """The type with which an identifier was declared, from locals, parameters, shared arrays and namespace-scope variables.
 
@@ -156,7 +150,7 @@ def type_of(node: Node) -> CType | None:
 def expression_type(node: Node) -> CType | None:
     """The type of an expression, by C's usual conversions; None where a part of it is unknown."""
     node = bare(node)
-    known = _known.setdefault(node.tree, {})
+    known: dict[Node, CType | None] = node.tree.answers.setdefault("types", {})
     if node not in known:
         known[node] = None
         rule = _RULES.get(node.kind)
@@ -197,11 +191,11 @@ def declarator_parts(declarator: Node | None) -> tuple[str, int, tuple[str, ...]
 
 
 def _named_type(text: str, tree: Tree) -> CType:
-    if tree not in _aliases:
-        _aliases[tree] = {}
-        _aliases[tree] = _find_aliases(tree)
+    if "aliases" not in tree.answers:
+        tree.answers["aliases"] = _find_aliases(tree)
     name = canonical(text)
-    return _aliases[tree].get(name, CType(name))
+    aliases: dict[str, CType] = tree.answers["aliases"]
+    return aliases.get(name, CType(name))
 
 
 def _find_aliases(tree: Tree) -> dict[str, CType]:
@@ -221,13 +215,14 @@ def _find_aliases(tree: Tree) -> dict[str, CType]:
 
 
 def _table(tree: Tree) -> dict[str, list[_Symbol]]:
-    if tree not in _symbols:
+    if "symbols" not in tree.answers:
         table: dict[str, list[_Symbol]] = {}
         for node in tree.find(*_DECLARATIONS):
             for symbol in _declared(node):
                 table.setdefault(symbol.name, []).append(symbol)
-        _symbols[tree] = table
-    return _symbols[tree]
+        tree.answers["symbols"] = table
+    found: dict[str, list[_Symbol]] = tree.answers["symbols"]
+    return found
 
 
 def _declared(node: Node) -> list[_Symbol]:
