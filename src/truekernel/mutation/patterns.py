@@ -62,6 +62,13 @@ def in_condition(node: Node) -> bool:
     return False
 
 
+def token(node: Node) -> Node:
+    """The operator of a binary or assignment expression, as a node."""
+    found = node.field("operator")
+    assert found is not None, node
+    return found
+
+
 def real_binaries(tree: Tree, *operators: str) -> Iterator[Node]:
     """Binary expressions over real numbers with one of `operators`."""
     for node in tree.device("binary_expression"):

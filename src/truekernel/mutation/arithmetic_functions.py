@@ -1,0 +1,157 @@
+"""Arithmetic faults: another mathematical function is called, or its arguments are mixed up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from truekernel.model import Edit
+from truekernel.mutation.patterns import (
+    real_binaries,
+    renamed,
+)
+from truekernel.mutation.rule import Example, rule
+from truekernel.source.edits import drop_after, replace
+from truekernel.source.query import arguments, callee, operands, same
+from truekernel.source.tree import Node, Tree
+
+
+@rule(
+    "swap-min-max",
+    "arithmetic",
+    source="operator catalogue A13",
+    examples=(
+        Example("y[0] = fmaxf(x[0], 0.0f);", "y[0] = fminf(x[0], 0.0f);"),
+        Example("y[0] = fabsf(x[0]);", None),
+    ),
+)
+def swap_min_max(tree: Tree) -> Iterator[Edit]:
+    """A minimum becomes a maximum, or a maximum a minimum."""
+    pairs = [("fmaxf", "fminf"), ("max", "min"), ("fmax", "fmin"), ("__hmax", "__hmin"), ("__hmax2", "__hmin2")]
+    yield from renamed({**dict(pairs), **{low: high for high, low in pairs}})(tree)
+
+
+@rule(
+    "swap-sqrt-rsqrt",
+    "arithmetic",
+    source="Sarkar, arXiv 2606.20128: an l2norm without its root; catalogue A15",
+    examples=(
+        Example("y[0] = sqrtf(x[0]);", ("y[0] = rsqrtf(x[0]);", "y[0] = (x[0]);")),
+        Example("y[0] = expf(x[0]);", None),
+    ),
+)
+def swap_sqrt_rsqrt(tree: Tree) -> Iterator[Edit]:
+    """A square root becomes its reciprocal or is forgotten, or the reciprocal becomes the root."""
+    pairs = [("sqrtf", "rsqrtf"), ("sqrt", "rsqrt"), ("hsqrt", "hrsqrt"), ("__fsqrt_rn", "rsqrtf")]
+    names = {**{root: inverse for inverse, root in pairs}, **dict(pairs)}
+    for call in tree.device("call_expression"):
+        function = call.field("function")
+        if function is not None and callee(call) in names:
+            yield replace(function, names[callee(call)])
+            if not callee(call).startswith(("r", "hr")):
+                yield replace(function, "")
+
+
+@rule(
+    "confuse-exp-bases",
+    "arithmetic",
+    source="operator catalogue A16",
+    examples=(
+        Example("y[0] = expf(x[0]);", "y[0] = exp2f(x[0]);"),
+        Example("y[0] = logf(x[0]);", None),
+    ),
+)
+def confuse_exp_bases(tree: Tree) -> Iterator[Edit]:
+    """An exponential is taken to another base."""
+    names = {
+        "expf": "exp2f",
+        "__expf": "exp2f",
+        "exp": "exp2",
+        "exp2f": "expf",
+        "exp2": "exp",
+        "hexp": "hexp2",
+        "hexp2": "hexp",
+    }
+    yield from renamed(names | {"expm1f": "expf", "exp10f": "expf"})(tree)
+
+
+@rule(
+    "confuse-log-bases",
+    "arithmetic",
+    source="operator catalogue A17",
+    examples=(
+        Example("y[0] = logf(x[0]);", "y[0] = log2f(x[0]);"),
+        Example("y[0] = log1pf(x[0]);", "y[0] = logf(x[0]);"),
+        Example("y[0] = expf(x[0]);", None),
+    ),
+)
+def confuse_log_bases(tree: Tree) -> Iterator[Edit]:
+    """A logarithm is taken to another base or of another argument."""
+    names = {
+        "logf": "log2f",
+        "__logf": "__log2f",
+        "log": "log2",
+        "log2f": "logf",
+        "log10f": "logf",
+        "log1pf": "logf",
+        "hlog": "hlog2",
+    }
+    yield from renamed(names)(tree)
+
+
+@rule(
+    "drop-square",
+    "arithmetic",
+    source="operator catalogue A14",
+    examples=(
+        Example("float d = x[0]; y[0] = d * d;", "float d = x[0]; y[0] = d;"),
+        Example("y[0] = x[0] * w[0];", None),
+    ),
+)
+def drop_square(tree: Tree) -> Iterator[Edit]:
+    """A square is forgotten."""
+    for node in real_binaries(tree, "*"):
+        left, right = operands(node)
+        if same(left, right):
+            yield drop_after(left, node)
+    for call in _fused(tree):
+        first, second, addend = arguments(call)
+        if same(first, second):
+            yield replace(call, f"(({first.text}) + ({addend.text}))")
+
+
+@rule(
+    "fused-addend-lost",
+    "arithmetic",
+    source="operator catalogue A10, for accumulation by fused multiply-add",
+    examples=(
+        Example("float a = 0.0f; a = fmaf(x[0], w[0], a);", "float a = 0.0f; a = ((x[0]) * (w[0]));"),
+        Example("float a = x[0] * w[0];", None),
+    ),
+)
+def fused_addend_lost(tree: Tree) -> Iterator[Edit]:
+    """A fused multiply-add forgets what it should add to."""
+    for call in _fused(tree):
+        first, second, _ = arguments(call)
+        yield replace(call, f"(({first.text}) * ({second.text}))")
+
+
+@rule(
+    "fused-operands-swapped",
+    "arithmetic",
+    source="operator catalogue A11",
+    examples=(
+        Example("float a = 0.0f; a = fmaf(x[0], w[0], a);", "float a = 0.0f; a = fmaf(x[0], a, w[0]);"),
+        Example("float a = x[0] * w[0];", None),
+    ),
+)
+def fused_operands_swapped(tree: Tree) -> Iterator[tuple[Edit, ...]]:
+    """A fused multiply-add takes its second factor for the addend."""
+    for call in _fused(tree):
+        _, second, addend = arguments(call)
+        yield replace(second, addend.text), replace(addend, second.text)
+
+
+def _fused(tree: Tree) -> Iterator[Node]:
+    for call in tree.device("call_expression"):
+        if callee(call) in ("fmaf", "fma", "__fmaf_rn", "__hfma") and len(arguments(call)) == 3:
+            yield call
