@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import truekernel.numerics as numerics
+from truekernel import numerics
 from truekernel.model import ITEM_BYTES
 from truekernel.numerics.expected import Expected
 from truekernel.numerics.formats import TORCH_DTYPES, from_bytes
@@ -120,7 +120,9 @@ def test_native_agrees_with_python(native, dtype):
         want = Expected("y", dtype, "value", published, truth, scale, spread)
         expected = [want, want] if data.draw(st.booleans()) else [want]
         outputs = [output] * len(expected)
-        assert_agree(run_native(native, outputs, expected, fill), statistics(outputs, expected, fill, TOLERANCES), 2 * n)
+        assert_agree(
+            run_native(native, outputs, expected, fill), statistics(outputs, expected, fill, TOLERANCES), 2 * n
+        )
 
     check()
 
@@ -134,7 +136,9 @@ def test_native_agrees_at_the_boundary_of_every_16_bit_value(native, dtype, tole
     edge = (output.double() + atol + rtol * output.double().abs()).to(output.dtype)
     for step in range(-2, 3):
         published = (edge.view(torch.int16) + step).view(output.dtype)
-        want = Expected("y", dtype, "value", published, published.double(), torch.zeros(output.shape, dtype=torch.float64))
+        want = Expected(
+            "y", dtype, "value", published, published.double(), torch.zeros(output.shape, dtype=torch.float64)
+        )
         refused = output.numel() - int(torch.isclose(published, output, rtol=rtol, atol=atol).sum())
         found = run_native(native, [output], [want], "stale", (tolerance,))
         assert found[statistic_names((tolerance,))[6]] == refused
@@ -148,10 +152,14 @@ def test_native_agrees_on_index_tables(native):
         values = st.sampled_from([0.0, 1.0, 1.5, -2.0, math.inf, -math.inf, math.nan])
         ties = torch.tensor(data.draw(st.lists(values, min_size=n * length, max_size=n * length)), dtype=torch.float64)
         truth = torch.tensor(data.draw(st.lists(st.integers(0, length - 1), min_size=n, max_size=n)), dtype=torch.int64)
-        output = torch.tensor(data.draw(st.lists(st.integers(-2, length + 1), min_size=n, max_size=n)), dtype=torch.int64)
+        output = torch.tensor(
+            data.draw(st.lists(st.integers(-2, length + 1), min_size=n, max_size=n)), dtype=torch.int64
+        )
         scale = torch.full((n,), data.draw(st.sampled_from([0.0, 0.5])), dtype=torch.float64)
         want = Expected("i", "int64", "index", truth, truth.double(), scale, None, ties.reshape(n, length))
-        assert_agree(run_native(native, [output], [want], "stale"), statistics([output], [want], "stale", TOLERANCES), n)
+        assert_agree(
+            run_native(native, [output], [want], "stale"), statistics([output], [want], "stale", TOLERANCES), n
+        )
 
     check()
 

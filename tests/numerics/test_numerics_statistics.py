@@ -13,7 +13,9 @@ INF, NAN = math.inf, math.nan
 def expect_values(truth, scale=1.0, dtype="float32", **more):
     truth = torch.tensor(truth, dtype=torch.float64)
     more.setdefault("kind", "value")
-    return Expected("y", dtype, published=truth.to(TORCH_DTYPES[dtype]), truth=truth, scale=torch.full_like(truth, scale), **more)
+    return Expected(
+        "y", dtype, published=truth.to(TORCH_DTYPES[dtype]), truth=truth, scale=torch.full_like(truth, scale), **more
+    )
 
 
 def measure(values, want, fill="stale", **more):

@@ -1,0 +1,131 @@
+"""Value recipes: how the elements of a tensor are drawn.
+
+Only exactly rounded operations are used (integers, table look-ups, + - * / in float64, no fused multiply-add), so that every machine
+makes the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from truekernel.cases.normal_table import CELLS, half_normal_quantiles
+from truekernel.cases.philox import words
+from truekernel.numerics.formats import FORMATS
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """What a recipe may look at: `count` elements in row-major order, the seed, the tensor's name and its dtype."""
+
+    count: int
+    seed: int
+    name: str
+    dtype: str
+
+    def words(self, purpose: str = "", count: int | None = None) -> np.ndarray:
+        """32-bit words of this tensor's stream for a purpose."""
+        return words(self.seed, f"{self.name}/{purpose}", self.count if count is None else count)
+
+
+@dataclass(frozen=True, slots=True)
+class ValueRecipe:
+    """A base recipe. `draw` gives float64 values, one for each element. `limit`: bound of their absolute values, from which factors and
+    offsets are fitted into a domain. `redraws_parameters`: parameters are drawn in the same way instead of officially."""
+
+    name: str
+    description: str
+    draw: Callable[[Draw], np.ndarray]
+    limit: float = 1.0
+    redraws_parameters: bool = False
+
+
+def _uniform(draw: Draw) -> np.ndarray:
+    return (draw.words() >> np.uint32(8)) * 2.0**-24
+
+
+def _signed(draw: Draw) -> np.ndarray:
+    return (draw.words() >> np.uint32(8)) * 2.0**-23 - 1.0
+
+
+def _normal(draw: Draw) -> np.ndarray:
+    word = draw.words()
+    knots = half_normal_quantiles()
+    cell = (word >> np.uint32(1)) & np.uint32(CELLS - 1)
+    fraction = (word >> np.uint32(11)) * 2.0**-21
+    left = knots[cell]
+    size = left + (knots[cell + 1] - left) * fraction
+    return np.where(word & np.uint32(1), -size, size)
+
+
+def _heavy(draw: Draw) -> np.ndarray:
+    return _normal(draw) / ((draw.words("tail") >> np.uint32(8)) * 2.0**-24 + 2.0**-8)
+
+
+def _sparse(draw: Draw) -> np.ndarray:
+    return np.where(draw.words("mask") % np.uint32(5) == 0, _normal(draw), 0.0)
+
+
+def _constant(draw: Draw) -> np.ndarray:
+    return np.full(draw.count, (1 + int(draw.words(count=1)[0]) % 8) / 4)
+
+
+def _ties(draw: Draw) -> np.ndarray:
+    return (draw.words() % np.uint32(9)).astype(np.float64) / 4 - 1.0
+
+
+def _integers(draw: Draw) -> np.ndarray:
+    return (draw.words() % np.uint32(5)).astype(np.float64) - 2.0
+
+
+def _ramp(draw: Draw) -> np.ndarray:
+    return (2.0 * np.arange(draw.count) + 1.0) / max(draw.count, 1) - 1.0
+
+
+def _subnormal(draw: Draw) -> np.ndarray:
+    form = FORMATS.get(draw.dtype, FORMATS["float32"])
+    steps = 1 << (form.precision - 1)
+    word = draw.words().astype(np.int64)
+    return np.where(word & 1, -1.0, 1.0) * ((word >> 1) % (steps - 1) + 1) * form.least_subnormal
+
+
+def _special(draw: Draw) -> np.ndarray:
+    pick = draw.words("special") % np.uint32(96)
+    values = _normal(draw)
+    for number, special in enumerate((np.nan, np.inf, -np.inf)):
+        values = np.where(pick == number, special, values)
+    return values
+
+
+def _ones(draw: Draw) -> np.ndarray:
+    return np.ones(draw.count)
+
+
+def _zeros(draw: Draw) -> np.ndarray:
+    return np.zeros(draw.count)
+
+
+@cache
+def recipes() -> dict[str, ValueRecipe]:
+    """All base recipes by name."""
+    found = (
+        ValueRecipe("uniform", "uniform in [0, 1), as torch.rand", _uniform),
+        ValueRecipe("signed", "uniform in [-1, 1)", _signed),
+        ValueRecipe("normal", "standard normal, cut at 4.5", _normal, limit=4.5),
+        ValueRecipe("heavy", "heavy tails: a normal over a uniform, up to about 1000", _heavy, limit=1152.0),
+        ValueRecipe("sparse", "80 % zeros, the rest normal", _sparse, limit=4.5),
+        ValueRecipe("constant", "one value in all elements of a tensor", _constant, limit=2.0),
+        ValueRecipe("ties", "nine distinct values from -1 to 1", _ties),
+        ValueRecipe("integers", "whole numbers from -2 to 2, parameters too", _integers, 2.0, redraws_parameters=True),
+        ValueRecipe("ramp", "strictly increasing from -1 to 1 in memory order", _ramp),
+        ValueRecipe("subnormal", "subnormal numbers of the tensor's dtype, both signs", _subnormal),
+        ValueRecipe(
+            "special", "normal, with 1 % each of NaN, +Inf and -Inf where the problem defines them", _special, limit=4.5
+        ),
+        ValueRecipe("ones", "ones", _ones),
+        ValueRecipe("zeros", "zeros", _zeros),
+    )
+    return {recipe.name: recipe for recipe in found}

@@ -1,0 +1,43 @@
+"""Shapes worth a case."""
+
+from __future__ import annotations
+
+from truekernel.cases.expressions import lengths
+from truekernel.errors import BadInputError
+from truekernel.model import Axes, Problem
+
+COMBINATIONS = 3
+
+
+def shapes(problem: Problem) -> list[dict[str, int]]:
+    """Axis lengths worth a case: the audit lengths first, then every odd length of one axis at a time, then a few combinations in which all axes
+    are odd. Without repetition; shapes that no tensor can have are left out. A length of 0 only where the axis lists it."""
+    audit = problem.audit_axes()
+    found = [audit]
+    for name, axis in problem.axes.items():
+        found += [{**audit, name: length} for length in axis.odd]
+    found += combinations(problem)
+    return [axes for k, axes in enumerate(found) if axes not in found[:k] and is_legal(problem, axes)]
+
+
+def combinations(problem: Problem) -> list[dict[str, int]]:
+    """Up to COMBINATIONS shapes in which every axis with odd lengths takes one of them, none of them 0: k-th from the end."""
+    result = []
+    for k in range(1, COMBINATIONS + 1):
+        axes = problem.audit_axes()
+        for name, axis in problem.axes.items():
+            odd = [length for length in axis.odd if length > 0]
+            if odd:
+                axes[name] = odd[-min(k, len(odd))]
+        result.append(axes)
+    return result
+
+
+def is_legal(problem: Problem, axes: Axes) -> bool:
+    """Whether all tensors and outputs have a shape at these lengths; an empty one only where an axis of length 0 makes it so."""
+    specs = [*(spec.shape for spec in problem.tensors), *(spec.shape for spec in problem.outputs)]
+    try:
+        found = [length for shape in specs for length in lengths(shape, axes)]
+    except BadInputError:
+        return False
+    return 0 in axes.values() or 0 not in found
