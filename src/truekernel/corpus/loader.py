@@ -8,10 +8,10 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from truekernel.errors import BadInputError, SourceError, UnknownNameError
 from truekernel.model import FAMILIES, Problem, Program
-from truekernel.source import cut_kernels, translate_solve
 
 _ROOT = Path(__file__).parent
 _BACKENDS = ("simt", "cuda")
@@ -40,12 +40,14 @@ def load_program(path: str | Path, *, problem: str | None = None) -> Program:
         cu = cu.with_name(cu.name + ".cu")
     text = _read(cu)
     plan_path = cu.with_suffix(".py")
+    constants: dict[str, Any] = {}
     if plan_path.exists():
         plan_source = _read(plan_path)
         constants = _plan_constants(plan_source, plan_path)
         source = text
     else:
-        constants = {}
+        from truekernel.source import cut_kernels, translate_solve
+
         source = cut_kernels(text).source
         plan_source = translate_solve(text)
     problem = problem or constants.get("PROBLEM")
@@ -100,7 +102,7 @@ def _read(path: Path) -> str:
         raise BadInputError(f"can't read {path}: {why}") from None
 
 
-def _plan_constants(text: str, path: Path) -> dict:
+def _plan_constants(text: str, path: Path) -> dict[str, Any]:
     """The literal constants PROBLEM, TRAITS and BACKENDS of a plan file; the file must also define `launch`."""
     try:
         module = ast.parse(text)
@@ -108,7 +110,7 @@ def _plan_constants(text: str, path: Path) -> dict:
         raise SourceError(str(path), error.lineno or 1, error.offset or 1, error.msg) from None
     if not any(isinstance(node, ast.FunctionDef) and node.name == "launch" for node in module.body):
         raise BadInputError(f"{path}: no function launch(run, inputs, axes): define it")
-    constants = {}
+    constants: dict[str, Any] = {}
     for node in module.body:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             target, value = node.targets[0], node.value
