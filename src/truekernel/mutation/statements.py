@@ -193,3 +193,21 @@ def assigned_names(node: Node) -> set[str]:
         if target is not None:
             names.add(base_name(target))
     return names
+
+
+def initial_value(name: Node) -> Node | None:
+    """What the variable that `name` names was initialised with, when nothing else is ever assigned to it; otherwise None."""
+    function = name.function
+    if function is None:
+        return None
+    found = None
+    for node in function.find("assignment_expression", "update_expression", "init_declarator", "pointer_expression"):
+        target = node.field("left") or node.field("argument") or node.field("declarator")
+        if target is None or target.text != name.text or (node.kind == "pointer_expression" and node.text[0] != "&"):
+            continue
+        if node.kind != "init_declarator" or (found is not None and node.start < name.start):
+            return None
+        scope = node.enclosing("compound_statement", "for_statement")
+        if node.end <= name.start and scope is not None and name.end <= scope.end:
+            found = node.field("value")
+    return found
