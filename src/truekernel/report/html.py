@@ -1,0 +1,120 @@
+"""One HTML file with everything in it: no network, no time stamps, the same bytes for the same summary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from truekernel.audit.summary import Summary
+from truekernel.errors import BadInputError
+from truekernel.model import RULE_CLASSES
+from truekernel.report import charts, figures, wording
+from truekernel.report.diff import diff_html
+
+_PERCENT = "\u00a0%"
+
+
+def html(summary: Summary) -> str:
+    """The report as one self-contained page."""
+    environment = Environment(
+        loader=PackageLoader("truekernel.report"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {
+        "percent": _percent,
+        "count": wording.count,
+        "interval": wording.interval,
+        "explained": wording.explained,
+        "scales": wording.scales,
+        "tolerance": wording.tolerance,
+        "points": wording.points,
+        "diff": diff_html,
+    }
+    environment.globals |= {"wording": wording, "bar": charts.interval_bar}
+    return environment.get_template("report.html.j2").render(**_context(summary, environment))
+
+
+def write_html(summary: Summary, path: Path) -> None:
+    """Write the page to `path`, whole or not at all. Raises BadInputError when it can't be written."""
+    draft = path.with_name(f".{path.name}.new")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(html(summary), encoding="utf-8")
+        draft.replace(path)
+    except OSError as error:
+        raise BadInputError(f"can't write {path}: {error.strerror}; choose another --html path") from error
+
+
+def _context(summary: Summary, environment: Environment) -> dict[str, Any]:
+    colours = figures.colours(summary)
+    titles = {score.name: score.title for score in summary.checkers}
+    scored = [score for score in summary.checkers if not score.broken]
+    lead = wording.leading(summary)
+    return {
+        "summary": summary,
+        "css": Markup(_text(environment, "report.css")),
+        "script": Markup(_text(environment, "report.js")),
+        "lead": lead,
+        "headline": wording.headline(lead).replace(" %", _PERCENT) if lead else "No checker was asked for.",
+        "colours": colours,
+        "titles": titles,
+        "scored": scored,
+        "fates": figures.fates(summary.counts),
+        "fate_bar": figures.fate_bar(summary.counts),
+        "classes": [name for name in RULE_CLASSES if any(rule.rule_class == name for rule in summary.rules)],
+        "groups": _groups(summary),
+        "curves": [figures.curve_figure(curve, titles) for curve in summary.curves if len(curve.points) > 1],
+        "settling": figures.settling_chart(summary.checkers, colours),
+        "gain_steps": figures.gain_steps(summary.gain, titles) if summary.gain else (),
+        "matrix_heads": _matrix_heads(summary),
+        "any_scaled": summary.scaled,
+    }
+
+
+def _groups(summary: Summary) -> list[dict[str, Any]]:
+    """Miss rates by class, family, rule and problem as tables: one row a group, one cell a scored checker (None where it has no mutants)."""
+    tables = []
+    for name, attribute in (
+        ("class", "miss_by_class"),
+        ("family", "miss_by_family"),
+        ("rule", "miss_by_rule"),
+        ("problem", "miss_by_problem"),
+    ):
+        by_checker = [
+            {group.name: group.rate for group in getattr(score, attribute)}
+            for score in summary.checkers
+            if not score.broken
+        ]
+        names = list(dict.fromkeys(group for rates in by_checker for group in rates))
+        rows = [{"name": group, "rates": [rates.get(group) for rates in by_checker]} for group in names]
+        if rows:
+            tables.append({"name": name, "rows": rows})
+    return tables
+
+
+def _matrix_heads(summary: Summary) -> list[tuple[str, int]]:
+    """Checkers above the kill matrix, with the number of their columns."""
+    heads: list[tuple[str, int]] = []
+    for column in summary.kill_matrix.columns:
+        if heads and heads[-1][0] == column.checker:
+            heads[-1] = (column.checker, heads[-1][1] + 1)
+        else:
+            heads.append((column.checker, 1))
+    return heads
+
+
+def _percent(share: float | None, *, digits: int = 1) -> str:
+    """As `wording.percent`, without a line break before the sign."""
+    return wording.percent(share, digits=digits).replace(" %", _PERCENT)
+
+
+def _text(environment: Environment, name: str) -> str:
+    assert environment.loader is not None
+    return environment.loader.get_source(environment, name)[0]

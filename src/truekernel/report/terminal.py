@@ -1,0 +1,113 @@
+"""The summary on a terminal."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from truekernel.audit.summary import Summary
+from truekernel.report import wording
+
+
+def print_summary(summary: Summary, console: Console, *, survivors: int = 5) -> None:
+    """Headline, scores, misses by class, vacuous problems and the first `survivors` surviving mutants."""
+    lead = wording.leading(summary)
+    if lead is not None:
+        console.print(Text(wording.headline(lead), style="bold"))
+    if not summary.complete:
+        console.print(
+            f"[yellow]This run is not finished:[/] `truekernel audit --run {summary.run.directory} --resume` goes on."
+        )
+    console.print(_counts(summary))
+    console.print()
+    console.print(_scores(summary))
+    console.print(_classes(summary))
+    if summary.vacuity.entries:
+        console.print(_vacuity(summary))
+    _survivors(summary, console, survivors)
+    if summary.scaled:
+        console.print(Text(summary.scaled_note, style="dim"))
+
+
+def _counts(summary: Summary) -> Text:
+    c = summary.counts
+    return Text(
+        f"{wording.count(c.unique)} unique mutants of {len(summary.programs)} programs: {wording.count(c.witnessed)} proven wrong "
+        f"({wording.count(c.crashes)} by a fault, {wording.count(c.timeouts)} by time), {wording.count(c.masked)} masked, "
+        f"{wording.count(c.unobserved)} unobserved, {wording.count(c.host_differs + c.infrastructure)} not scored. "
+        f"Besides: {wording.count(c.identical)} identical to the original, {wording.count(c.duplicates)} duplicates, "
+        f"{wording.count(c.stillborn)} stillborn. {wording.count(c.hazards)} with a hazard."
+    )
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        header_style="dim",
+        box=None,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+    )
+    for number, column in enumerate(columns):
+        table.add_column(column, justify="left" if number == 0 else "right", overflow="fold")
+    return table
+
+
+def _scores(summary: Summary) -> Table:
+    table = _table(
+        "Scores (95 % intervals)", "checker", "accepts wrong", "", "rejects right", "+ quarantined", "- vacuous"
+    )
+    for score in summary.checkers:
+        if score.broken:
+            table.add_row(Text(score.title), Text(f"broken: {score.broken}", style="red"))
+            continue
+        right = score.false_rejection
+        table.add_row(
+            Text(score.title),
+            Text(wording.percent(score.miss.value), style="bold"),
+            Text(wording.interval(score.miss)),
+            f"{wording.count(right.hits)} of {wording.count(right.n)}",
+            wording.percent(score.miss_with_quarantined.value),
+            wording.percent(score.miss_without_vacuous.value),
+        )
+    return table
+
+
+def _classes(summary: Summary) -> Table:
+    scored = [score for score in summary.checkers if not score.broken]
+    table = _table("Wrong kernels accepted, by class", "class", "n", *(score.title for score in scored))
+    by_checker = [{group.name: group.rate for group in score.miss_by_class} for score in scored]
+    for name in dict.fromkeys(group for rates in by_checker for group in rates):
+        rates = [own.get(name) for own in by_checker]
+        n = next((rate.n for rate in rates if rate is not None), 0)
+        table.add_row(name, wording.count(n), *("-" if rate is None else wording.percent(rate.value) for rate in rates))
+    return table
+
+
+def _vacuity(summary: Summary) -> Table:
+    table = _table("Vacuous: a trivial output passes", "problem", "checker", "sizes", "what passes", "margin")
+    for entry in summary.vacuity.entries[:12]:
+        table.add_row(entry.problem, Text(entry.checker), entry.size, entry.trivial, wording.margin(entry))
+    left = len(summary.vacuity.entries) - 12
+    if left > 0:
+        table.caption = f"and {left} more"
+    return table
+
+
+def _survivors(summary: Summary, console: Console, most: int) -> None:
+    if not summary.survivors or most < 1:
+        return
+    console.print(Text(f"Wrong kernels that a checker accepts: {len(summary.survivors)}", style="bold"))
+    for survivor in summary.survivors[:most]:
+        rules = ", ".join(dict.fromkeys(change.rule for change in survivor.changes))
+        console.print(
+            Text(f"  {survivor.program}: {rules}; accepted by {', '.join(survivor.accepted_by)}"), soft_wrap=True
+        )
+        console.print(
+            Text(f"    {wording.replay_command(survivor.id, summary.run.directory)}", style="cyan"), soft_wrap=True
+        )
+    if len(summary.survivors) > most:
+        console.print(Text(f"  and {len(summary.survivors) - most} more, in the HTML report", style="dim"))

@@ -1,0 +1,71 @@
+import re
+
+import pytest
+from synthetic_summary import make_summary
+
+from truekernel.audit.scores import Interval, Rate
+from truekernel.report import charts, figures
+
+
+def rate(value, low, high):
+    return Rate(hits=value * 100, n=100, value=value, wilson=Interval(low=low, high=high))
+
+
+def test_interval_bar_is_as_long_as_the_rate():
+    text = charts.interval_bar(rate(0.25, 0.1, 0.4), 2)
+    assert 'class="fill c2" width="25.00%"' in text
+    assert 'x1="10.00%" x2="40.00%"' in text
+    assert charts.interval_bar(Rate.over({}), 0) == ""
+
+
+def test_interval_bar_stays_inside_its_cell():
+    assert 'width="100.00%"' in charts.interval_bar(rate(0.9, 0.8, 1.0), 0, largest=0.5)
+
+
+def test_stacked_bar_fills_the_whole():
+    text = charts.stacked_bar([("a", 1, "x"), ("b", 0, "y"), ("c", 3, "z")])
+    assert [float(w) for w in re.findall(r'width="([\d.]+)%"', text)] == [25.0, 75.0]
+
+
+def test_line_chart_puts_points_where_they_belong():
+    axis = charts.XAxis("t", 1e-4, 1.0, [(1e-2, "1e-2")], logarithmic=True)
+    series = charts.Series("s", [(1e-4, 0.0, "low"), (1e-2, 0.5, "middle"), (1.0, 1.0, "high")], "c0")
+    text = charts.line_chart("chart", axis, [series], y_title="share")
+    dots = [tuple(map(float, dot)) for dot in re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', text)]
+    (x0, y0), (x1, y1), (x2, y2) = dots
+    assert x1 == pytest.approx((x0 + x2) / 2) and y1 == pytest.approx((y0 + y2) / 2)
+    assert x0 < x2 and y0 > y2
+
+
+def test_names_in_charts_are_escaped():
+    axis = charts.XAxis("<t>", 0, 1, [(0.5, "<b>")])
+    text = charts.line_chart(
+        "<c>", axis, [charts.Series("<s>", [(0, 0, "<p>")], "c0")], y_title="<y>", marks=[(0.5, "<m>")]
+    )
+    assert not re.search(r"<(t|b|c|s|p|y|m)>", text)
+
+
+def test_fates_sum_to_the_chosen_mutants():
+    counts = make_summary(per_rule=2).counts
+    assert counts.balanced
+    assert sum(part.amount for part in figures.fates(counts)) == counts.chosen
+    assert not counts.model_copy(update={"witnessed": counts.witnessed - 1}).balanced
+
+
+def test_gain_steps_join_base_and_improved():
+    gain = make_summary(per_rule=3).gain
+    assert gain.base_miss - gain.inputs_mean - gain.tolerance_mean == pytest.approx(gain.improved_miss)
+    steps = figures.gain_steps(gain, {})
+    assert [step.name for step in steps] == [
+        "kernelbench@1e-2",
+        "other inputs",
+        "other tolerance",
+        "kernelbench-verified",
+    ]
+
+
+def test_curve_marks_the_checkers_tolerances():
+    summary = make_summary(per_rule=2)
+    figure = figures.curve_figure(summary.curves[0], {"kernelbench@1e-2": "kernelbench@1e-2 (scaled)"})
+    assert "kernelbench@1e-2 (scaled)" in figure.over_tolerance
+    assert ">1e-2<" in figure.trade_off and ">1e-4<" in figure.trade_off
