@@ -87,6 +87,28 @@ class HonestRecord(Record):
     """Checkers that are callables and accepted."""
 
 
+class Hazard(Record):
+    """A fault that a sanitised execution or an overwritten red zone proves, although no output need show it."""
+
+    outcome: str
+    message: str
+    schedule: str
+    thread: tuple[int, int, int] | None = None
+    block: tuple[int, int, int] | None = None
+    line: int | None = None
+    buffer: str | None = None
+    offset: int | None = None
+
+
+class WorstElement(Record):
+    """The element with the worst error: its place in the output, and both values (None where JSON has no number: NaN and infinities)."""
+
+    output: str
+    index: tuple[int, ...]
+    got: float | None
+    truth: float | None
+
+
 class Witness(Record):
     """A replayable proof that a mutant is wrong."""
 
@@ -97,6 +119,8 @@ class Witness(Record):
     status: str
     worst: float | None
     honest_worst: float
+    output_hash: str
+    element: WorstElement | None
     confirmed: bool
     """The mutant compiled alone gives the same outcome and the same bits."""
 
@@ -128,5 +152,10 @@ class MutantRecord(Record):
     """For a mutant that some checker accepts: whether the mutant compiled alone gives the same bits on that checker's cases."""
     reseeded: dict[str, bool] = {}
     """For each uniform-input checker that accepted it: whether other seeds of the same recipe would have rejected it."""
-    hazards: tuple[str, ...] = ()
-    """Faults that a sanitised execution or a red zone proves, although no output shows them."""
+    worst: float | None = None
+    """Largest error seen on any case, in error scales, for a quarantined mutant."""
+    host_differs: bool = False
+    """Some execution met behaviour that C++ on a CPU leaves open and CUDA defines; without a witness it is not scored."""
+    infrastructure: bool = False
+    """The machine failed on it twice; without a witness it is not scored."""
+    hazards: tuple[Hazard, ...] = ()

@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from truekernel.audit.records import Record
+from truekernel.audit.records import Record, WorstElement
 from truekernel.audit.scores import CheckerScore, GainSplit, KillMatrix, ToleranceCurve, Vacuity
 
 SCHEMA_VERSION = 1
@@ -120,15 +120,6 @@ class Change(Record):
     line: int
     column: int
     replacement: str = ""
-
-
-class WorstElement(Record):
-    """The element with the worst error. `index`: its place in the output; values as float64; "nan"/"inf" can't be told in JSON and are None."""
-
-    output: str
-    index: tuple[int, ...]
-    got: float | None
-    truth: float | None
 
 
 class WitnessSummary(Record):

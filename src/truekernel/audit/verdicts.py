@@ -1,0 +1,83 @@
+"""What each checker says of a stored mutant or honest variant: decided from statistics alone, without executing anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from truekernel.audit.records import HonestRecord, MutantRecord, ProblemRecord
+from truekernel.checkers import Checker
+from truekernel.model import Case, Configuration, Execution, Fill, Schedule
+
+State = Literal["accept", "reject", "undetermined"]
+Subject = MutantRecord | HonestRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A checker's verdict on a subject. `cases`: its judgement case by case, in the order of its suite; empty for a checker that is a callable."""
+
+    state: State
+    why: str = ""
+    cases: tuple[State, ...] = ()
+
+
+class Bench:
+    """The checkers of a run, with the problems' suites as they were recorded."""
+
+    def __init__(self, checkers: Mapping[str, Checker], problems: Mapping[str, ProblemRecord]) -> None:
+        self.checkers = checkers
+        self.problems = problems
+        self._cases = {
+            name: {c.id: Case.of(name, c.axes, c.recipe, c.seed) for c in problem.cases}
+            for name, problem in problems.items()
+        }
+
+    def case(self, problem: str, case_id: str) -> Case:
+        """A case of a problem by its id."""
+        return self._cases[problem][case_id]
+
+    def suite(self, problem: str, checker: str) -> list[tuple[Case, list[Configuration]]]:
+        """A checker's cases on a problem, with the configurations that each is executed in."""
+        grouped: dict[str, list[Configuration]] = {}
+        for entry in self.problems[problem].suites.get(checker, ()):
+            schedule: Schedule = entry.schedule  # type: ignore[assignment]
+            fill: Fill = entry.fill  # type: ignore[assignment]
+            grouped.setdefault(entry.case_id, []).append(Configuration(schedule, entry.schedule_seed, fill))
+        return [(self.case(problem, case_id), configurations) for case_id, configurations in grouped.items()]
+
+    def verdict(self, subject: Subject, checker: str, *, judged_by: str | None = None) -> Verdict:
+        """A checker's verdict; with `judged_by`, what that checker's judge says of this checker's inputs."""
+        if checker in subject.broken:
+            return Verdict("undetermined", subject.broken[checker])
+        if checker in subject.rejected_by:
+            return Verdict("reject", subject.rejected_by[checker])
+        if checker in subject.accepted_by:
+            return Verdict("accept")
+        judge = self.checkers[judged_by or checker]
+        seen = {(e.case_id, e.configuration): e for e in subject.executions}
+        states: list[State] = []
+        why: dict[State, str] = {}
+        for case, configurations in self.suite(subject.problem, checker):
+            executions = [seen[case.id, c] for c in configurations if (case.id, c) in seen]
+            if len(executions) < len(configurations):
+                states.append("undetermined")
+                why.setdefault("undetermined", "not executed")
+                continue
+            judgement = judge.judge(case, executions)
+            states.append(judgement.verdict)
+            why.setdefault(judgement.verdict, judgement.why)
+        return Verdict(overall(states), why.get(overall(states), ""), tuple(states))
+
+
+def overall(states: Sequence[State]) -> State:
+    """One rejected case rejects; what is left open elsewhere then no longer matters. A suite of no cases decides nothing."""
+    if "reject" in states:
+        return "reject"
+    return "undetermined" if "undetermined" in states or not states else "accept"
+
+
+def failed(execution: Execution) -> bool:
+    """Whether an execution ended in a fault that a GPU reports, so that any checker sees it."""
+    return execution.outcome.status not in ("ok", "host_differs", "infrastructure")
