@@ -87,7 +87,7 @@ def statistics(
         result["flat"] = max(result["flat"], _flat(to_float64(output), to_float64(want.published)))
         if fill == "poison":
             result["unwritten"] += float(np.count_nonzero(poisoned(output) & ~poisoned(want.published)))
-        error, unit, differs = _errors(output, want)
+        error, unit, differs = errors(output, want)
         result["nonfinite"] += float(np.count_nonzero(differs))
         scale = to_float64(want.scale)
         result["worst"] = max(result["worst"], float(_ratio(np.abs(error), scale).max()))
@@ -130,8 +130,8 @@ def _flat(output: np.ndarray, published: np.ndarray) -> float:
     return float(np.where(output == published, 0.0, ratio).max())
 
 
-def _errors(output: torch.Tensor, want: Expected) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Signed errors, ulps, and the elements whose class differs."""
+def errors(output: torch.Tensor, want: Expected) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Flat float64 arrays: signed errors e, ulps, and (bool) the elements whose class differs; see the module's text."""
     got, truth = to_float64(output), to_float64(want.truth)
     outside = np.zeros(got.shape, dtype=bool)
     if want.kind == "index" and want.ties is not None:

@@ -1,0 +1,27 @@
+"""Spread of honest variants: what the tolerance of our own checker may lean on."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import torch
+
+from truekernel.numerics.expected import Expected
+from truekernel.numerics.statistics import errors
+
+
+def with_spread(expected: Sequence[Expected], panel: Iterable[Sequence[torch.Tensor]]) -> list[Expected]:
+    """`expected` with `spread` = largest |error| of any panel member, per element (index outputs: of the value that the index points at).
+
+    `panel`: the outputs of each honest variant on the same case. An empty panel gives a spread of 0.
+    """
+    spreads = [np.zeros(want.elements) for want in expected]
+    for outputs in panel:
+        for spread, output, want in zip(spreads, outputs, expected, strict=True):
+            np.maximum(spread, np.abs(errors(output, want)[0]), out=spread)
+    return [
+        dataclasses.replace(want, spread=torch.from_numpy(spread).reshape(want.shape))
+        for want, spread in zip(expected, spreads, strict=True)
+    ]
