@@ -58,7 +58,8 @@ row_losses(const float* __restrict__ logits, const long long* __restrict__ targe
         own = lane < WARPS ? warps[lane] : LogSum{-INFINITY, 0.0f};
         own = warp_merge(own);
         if (lane == 0) {
-            losses[blockIdx.x] = own.top + logf(own.sum) - row[targets[blockIdx.x]];
+            // The difference first: two large logits may be close to each other.
+            losses[blockIdx.x] = (own.top - row[targets[blockIdx.x]]) + logf(own.sum);
         }
     }
 }

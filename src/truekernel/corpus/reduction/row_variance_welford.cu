@@ -1,5 +1,6 @@
 // Unbiased variance of each row in one pass, one warp a row: every lane keeps a running count, mean and sum of squared deviations
-// (Welford), and the lanes merge in pairs (Chan, Golub, LeVeque).
+// (Welford), and the lanes merge in pairs (Chan, Golub, LeVeque). Deviations are taken from the row's first element, so that a large
+// common offset costs no digits.
 
 struct Moments {
     float count;
@@ -34,9 +35,11 @@ __global__ void row_variance_welford(const float* __restrict__ x, float* __restr
         return;
     }
 
+    const float* __restrict__ values = x + (size_t)row * cols;
+    const float shift = values[0];
     Moments m = {0.0f, 0.0f, 0.0f};
     for (int i = lane; i < cols; i += 32) {
-        push(m, x[(size_t)row * cols + i]);
+        push(m, values[i] - shift);
     }
 #pragma unroll
     for (int offset = 16; offset > 0; offset >>= 1) {

@@ -9,8 +9,8 @@ import torch
 from truekernel.model import Axes, AxisSpec, Domain, OutputSpec, Problem, Tensors, TensorSpec
 
 _ROWS: Mapping[str, AxisSpec] = {
-    "B": AxisSpec(official=32768, audit=3, kind="batch", odd=(1, 2)),
-    "N": AxisSpec(official=32768, audit=4096, kind="reduction", odd=(1, 31, 255, 1025, 1537)),
+    "B": AxisSpec(official=32768, audit=2, kind="batch", odd=(1, 3)),
+    "N": AxisSpec(official=32768, audit=2500, kind="reduction", odd=(1, 31, 255, 1025, 1537)),
 }
 _ROW = ("B", "N")
 _Y = (OutputSpec("y", _ROW),)
