@@ -2,6 +2,7 @@
 
 from truekernel.report.document import json_document
 from truekernel.report.html import html, write_html
+from truekernel.report.replay import print_replay
 from truekernel.report.terminal import print_summary
 
-__all__ = ["html", "json_document", "print_summary", "write_html"]
+__all__ = ["html", "json_document", "print_replay", "print_summary", "write_html"]

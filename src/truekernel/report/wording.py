@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from truekernel.audit.scores import CheckerScore, Interval, Rate, VacuousEntry
-from truekernel.audit.summary import Change, HazardSummary, Summary, WitnessSummary
+from truekernel.audit.summary import Change, HazardSummary, Summary, WitnessSummary, WorstElement
 
 
 def count(value: float) -> str:
@@ -91,6 +91,16 @@ def scales(value: float | None) -> str:
     if value is None:
         return "not finite"
     return f"{value:,.2f}" if 0.01 <= abs(value) < 1e5 else f"{value:.3g}"
+
+
+def element(worst: WorstElement) -> str:
+    """The element with the worst error, both values."""
+    place = ", ".join(map(str, worst.index))
+    return f"{worst.output}[{place}] is {_number(worst.got)}, should be {_number(worst.truth)}"
+
+
+def _number(value: float | None) -> str:
+    return "not finite" if value is None else f"{value:.9g}"
 
 
 def margin(entry: VacuousEntry) -> str:

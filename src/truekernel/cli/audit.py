@@ -1,0 +1,83 @@
+"""`truekernel audit`: measure checkers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+DEFAULT_RUN = Path("runs/audit")
+_Plain = Parameter(negative="")
+
+
+def audit(
+    *,
+    checker: Annotated[list[str] | None, _Plain] = None,
+    problems: Annotated[list[str] | None, _Plain] = None,
+    rules: Annotated[list[str] | None, _Plain] = None,
+    sample: int | None = None,
+    seed: int = 0,
+    workers: int | None = None,
+    run: Path = DEFAULT_RUN,
+    resume: Annotated[bool, _Plain] = False,
+    fail_over: float | None = None,
+    json: Annotated[bool, _Plain] = False,
+    html: Path | None = None,
+) -> int:
+    """Mutate programs, run every mutant, and report how many wrong ones each checker accepts and how many right ones it rejects.
+
+    Runs on the CPU. A killed audit goes on with the same command and --resume; nothing that was stored is run again.
+
+    Parameters
+    ----------
+    checker
+        Checker to measure: a name of `truekernel checkers`, or package.module:function for a callable of yours. May be repeated, or hold
+        several with commas. Default: kernelbench, kernelbench-verified, exact-official, truekernel.
+    problems
+        Problems, programs or families to take, or globs over them. Default: all.
+    rules
+        Mutation rules or classes to apply, or globs over them (see `truekernel rules`). Default: all.
+    sample
+        Run only this many mutants, drawn in proportion to program and class.
+    seed
+        Seed of the sample.
+    workers
+        Worker processes. Default: one for each processor.
+    run
+        Directory that keeps the run.
+    resume
+        Go on with a run that was stopped.
+    fail_over
+        Exit with 1 when a checker accepts more than this share of the wrong kernels (0 to 1).
+    json
+        Print the summary as one JSON document.
+    html
+        Where to write the report. Default: report.html in the run directory.
+    """
+    from truekernel.audit import run_audit
+    from truekernel.audit.options import DEFAULT_CHECKERS, AuditOptions
+    from truekernel.cli.progress import shown_progress
+    from truekernel.cli.report import print_report
+
+    options = AuditOptions(
+        run_dir=run,
+        checkers=_names(checker) or DEFAULT_CHECKERS,
+        problems=_names(problems),
+        rules=_names(rules),
+        sample=sample,
+        seed=seed,
+        workers=len(os.sched_getaffinity(0)) if workers is None else workers,
+        resume=resume,
+        fail_over=fail_over,
+    )
+    with shown_progress() as progress:
+        summary = run_audit(options, progress)
+    return print_report(summary, html=html or run / "report.html", json=json, fail_over=fail_over)
+
+
+def _names(given: list[str] | None) -> tuple[str, ...]:
+    """Names from repeated options and from lists with commas, each once, in order."""
+    parts = (part.strip() for text in given or () for part in text.split(","))
+    return tuple(dict.fromkeys(part for part in parts if part))
