@@ -1,0 +1,281 @@
+"""Turn a launch plan's function into data: run it once with handles instead of tensors and record what it asks for."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from types import FrameType, MappingProxyType, ModuleType
+from typing import Any, Literal, NoReturn, cast
+
+from truekernel.errors import BadInputError, PlanError
+from truekernel.execution.scalars import TYPES, convert
+from truekernel.model import (
+    ITEM_BYTES,
+    Axes,
+    BufferArg,
+    BufferSpec,
+    Dim3,
+    DType,
+    Launch,
+    LaunchPlan,
+    Problem,
+    Program,
+    ScalarArg,
+)
+from truekernel.model.lengths import shape as shape_of
+from truekernel.source import KernelSignature, Parameter
+
+MOST_THREADS = 1024
+MOST_BLOCK: Dim3 = (1024, 1024, 64)
+MOST_GRID: Dim3 = (2**31 - 1, 65535, 65535)
+MOST_SHARED = 227 * 1024
+"""Limits of one launch on current GPUs (CUDA C++ Programming Guide, table "Technical specifications per compute capability")."""
+MOST_STEPS = 1_000_000
+MOST_BYTES = 1 << 34
+_FILE = "<launch plan>"
+_EXPRESSION = re.compile(r"\s*(?:::)?([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*(?:<.*>)?\s*", re.DOTALL)
+_BUILTINS = (
+    "abs all any bool dict divmod enumerate float int isinstance len list map max min pow range reversed round set sorted str sum "
+    "tuple zip ArithmeticError AssertionError Exception KeyError TypeError ValueError True False None"
+).split()
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """A device buffer in a plan, or a place inside one. `first`: elements that were skipped by `offset`."""
+
+    buffer: int
+    shape: tuple[int, ...]
+    dtype: DType
+    first: int = 0
+
+    @property
+    def elements(self) -> int:
+        """Number of elements of the whole buffer."""
+        return math.prod(self.shape)
+
+    def offset(self, elements: int) -> Handle:
+        """A pointer `elements` elements further on."""
+        return replace(self, first=self.first + int(elements))
+
+
+def trace(
+    program: Program | str, signatures: Mapping[str, KernelSignature], problem: Problem, axes: Axes
+) -> LaunchPlan:
+    """Execute `launch(run, inputs, axes)` of a plan file and return what it recorded.
+
+    `program`: a Program or the text of its plan file. `signatures`: the kernels of its source by name. The text sees arithmetic,
+    `math` and a few built-in functions, and has a million steps; that keeps accidents out, it is no wall against attackers.
+    Raises PlanError (one line, with the plan's line) for anything that a GPU would refuse to launch, or that raises.
+    """
+    text = program.plan_source if isinstance(program, Program) else program
+    recorder = Recorder(signatures, problem, axes)
+    result = _call(text, recorder, axes)
+    return LaunchPlan(tuple(recorder.buffers), tuple(recorder.launches), recorder.outputs(result))
+
+
+class Recorder:
+    """The `run` of a launch plan: hands out buffers and takes launches down, in order."""
+
+    def __init__(self, signatures: Mapping[str, KernelSignature], problem: Problem, axes: Axes) -> None:
+        self._signatures = signatures
+        self._problem = problem
+        self._axes = axes
+        self.buffers: list[BufferSpec] = []
+        self.launches: list[Launch] = []
+        named = {
+            spec.name: self._add(spec.name, shape_of(spec.shape, axes), spec.dtype, "input") for spec in problem.tensors
+        }
+        self.inputs: Mapping[str, Handle] = MappingProxyType(named)
+
+    def empty(self, shape: int | Iterable[int], dtype: str = "float32") -> Handle:
+        """A buffer that holds whatever the allocator left."""
+        return self._new(shape, dtype, "empty")
+
+    def zeros(self, shape: int | Iterable[int], dtype: str = "float32") -> Handle:
+        """A buffer of zeros."""
+        return self._new(shape, dtype, "zeros")
+
+    def launch(
+        self,
+        kernel: str,
+        grid: int | Iterable[int],
+        block: int | Iterable[int],
+        args: Iterable[Handle | float | None],
+        shared: int = 0,
+        cooperative: bool = False,
+        stream: int = 0,
+    ) -> None:
+        """Launch `kernel` (a name expression: "softmax", "reduce<256, float>"). `shared`: dynamic shared memory in bytes."""
+        sizes = _dim3("grid", grid, MOST_GRID), _dim3("block", block, MOST_BLOCK)
+        threads = math.prod(sizes[1])
+        if threads > MOST_THREADS:
+            raise PlanError(f"block {sizes[1]} has {threads} threads: the limit is {MOST_THREADS}")
+        if not isinstance(shared, int) or not 0 <= shared <= MOST_SHARED:
+            raise PlanError(
+                f"shared={shared!r} bytes of dynamic shared memory: whole numbers from 0 to {MOST_SHARED} are legal"
+            )
+        self.launches.append(
+            Launch(kernel, *sizes, self._arguments(kernel, tuple(args)), int(shared), bool(cooperative), int(stream))
+        )
+
+    def outputs(self, result: Any) -> tuple[int, ...]:
+        """Buffer numbers of what the plan returned. Raises PlanError when they are not the problem's outputs."""
+        handles = tuple(result) if isinstance(result, tuple | list) else (result,)
+        wanted = self._problem.outputs
+        if len(handles) != len(wanted) or not all(isinstance(h, Handle) for h in handles):
+            names = ", ".join(spec.name for spec in wanted)
+            raise PlanError(f"launch returned {_brief(result)}: return the buffers of its outputs ({names})")
+        for handle, spec in zip(handles, wanted, strict=True):
+            shape = shape_of(spec.shape, self._axes)
+            if handle.dtype != spec.dtype or handle.shape != shape or handle.first:
+                got = f"{handle.dtype} {handle.shape}" + (f" from element {handle.first}" if handle.first else "")
+                raise PlanError(f"output '{spec.name}' is {got}, wanted {spec.dtype} {shape}")
+        return tuple(handle.buffer for handle in handles)
+
+    def _new(self, shape: int | Iterable[int], dtype: str, init: Literal["empty", "zeros"]) -> Handle:
+        lengths = (shape,) if isinstance(shape, int) else tuple(shape)
+        if not all(isinstance(n, int) and n >= 0 for n in lengths):
+            raise PlanError(f"shape {lengths}: lengths are whole numbers and not negative")
+        if dtype not in ITEM_BYTES:
+            raise PlanError(f"dtype {dtype!r}: known are {', '.join(ITEM_BYTES)}")
+        return self._add(f"{init}{len(self.buffers)}", lengths, cast(DType, dtype), init)
+
+    def _add(self, name: str, shape: tuple[int, ...], dtype: DType, init: Literal["input", "empty", "zeros"]) -> Handle:
+        spec = BufferSpec(name, shape, dtype, init)
+        total = sum(b.nbytes for b in self.buffers) + spec.nbytes
+        if total > MOST_BYTES:
+            raise PlanError(f"buffers of {total / 2**30:.1f} GiB in all: the limit is {MOST_BYTES >> 30} GiB")
+        self.buffers.append(spec)
+        return Handle(len(self.buffers) - 1, shape, dtype)
+
+    def _arguments(self, kernel: str, args: tuple[Any, ...]) -> tuple[BufferArg | ScalarArg, ...]:
+        match = _EXPRESSION.fullmatch(kernel)
+        if match is None:
+            raise PlanError(f"'{kernel}' is not a kernel name: write name or name<arguments>")
+        signature = self._signatures.get(match[1])
+        if signature is None:
+            raise PlanError(f"no kernel '{match[1]}': the source has {', '.join(self._signatures) or 'none'}")
+        params = signature.bind(kernel).params
+        if len(args) != len(params):
+            raise PlanError(f"kernel '{match[1]}' takes {len(params)} arguments, {len(args)} given")
+        return tuple(_argument(match[1], p, a) for p, a in zip(params, args, strict=True))
+
+
+def _argument(kernel: str, parameter: Parameter, value: Any) -> BufferArg | ScalarArg:
+    where = f"argument '{parameter.name}' of '{kernel}'"
+    if parameter.pointer:
+        if isinstance(value, Handle):
+            return BufferArg(value.buffer, value.first * ITEM_BYTES[value.dtype])
+        if value is None:
+            return ScalarArg("unsigned long long", 0)
+        raise PlanError(f"{where} is a pointer, {_brief(value)} given: pass a buffer or None")
+    if parameter.ctype not in TYPES:
+        raise PlanError(f"{where} has type '{parameter.ctype}': only scalars and pointers can be passed")
+    if not isinstance(value, int | float):
+        raise PlanError(f"{where} is {parameter.ctype}, {_brief(value)} given: pass a number")
+    try:
+        return ScalarArg(parameter.ctype, convert(value, parameter.ctype))
+    except (ValueError, OverflowError) as error:
+        raise PlanError(f"{where}: {error}") from None
+
+
+def _dim3(what: str, size: int | Iterable[int], most: Dim3) -> Dim3:
+    lengths = (size,) if isinstance(size, int) else tuple(size)
+    if not 1 <= len(lengths) <= 3 or not all(isinstance(n, int) for n in lengths):
+        raise PlanError(f"{what} {_brief(size)}: give one to three whole numbers")
+    full = (*lengths, 1, 1)[:3]
+    if any(not 1 <= n <= limit for n, limit in zip(full, most, strict=True)):
+        raise PlanError(f"{what} {full}: each size is at least 1 and at most {most}")
+    return full
+
+
+def _call(text: str, recorder: Recorder, axes: Axes) -> Any:
+    """Result of the plan's `launch`, every failure as a PlanError with a line."""
+    module = _module(text)
+    watch = _Watch()
+    before = sys.gettrace()
+    sys.settrace(watch)
+    try:
+        exec(compile(module, _FILE, "exec"), scope := _scope())
+        launch = scope.get("launch")
+        if not callable(launch):
+            raise PlanError("no function launch(run, inputs, axes)")
+        return launch(recorder, recorder.inputs, dict(axes))
+    except PlanError as error:
+        _fail(error, str(error))
+    except KeyError as error:
+        _fail(error, f"no input, axis or key {error}: inputs {list(recorder.inputs)}, axes {list(axes)}")
+    except BadInputError:
+        raise
+    except Exception as error:
+        _fail(error, f"{type(error).__name__}: {error}")
+    finally:
+        sys.settrace(before)
+
+
+def _module(text: str) -> ast.Module:
+    try:
+        module = ast.parse(text, _FILE)
+    except (SyntaxError, ValueError) as error:
+        line = getattr(error, "lineno", None)
+        raise PlanError(f"launch plan, line {line}: {getattr(error, 'msg', error)}") from None
+    for node in ast.walk(module):
+        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        if name.startswith("__"):
+            raise PlanError(
+                f"launch plan, line {getattr(node, 'lineno', None)}: '{name}' is not available in a launch plan"
+            )
+    return module
+
+
+def _scope() -> dict[str, Any]:
+    import builtins
+
+    allowed = {name: getattr(builtins, name) for name in _BUILTINS}
+    return {"__builtins__": {**allowed, "__import__": _import}, "__name__": "launch_plan", "math": math}
+
+
+def _import(name: str, *_: object, **__: object) -> ModuleType:
+    if name == "math":
+        return math
+    if name == "__future__":
+        import __future__
+
+        return __future__
+    raise PlanError(f"import of '{name}': a launch plan may import math only")
+
+
+class _Watch:
+    """Counts the plan's instructions as they run, so that a plan that never ends still ends."""
+
+    def __init__(self) -> None:
+        self._steps = 0
+
+    def __call__(self, frame: FrameType, _event: str, _argument: object) -> Callable[..., Any] | None:
+        if frame.f_code.co_filename != _FILE:
+            return None
+        frame.f_trace_opcodes = True
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            raise PlanError(f"does not end within {MOST_STEPS} steps")
+        return self
+
+
+def _fail(error: BaseException, why: str) -> NoReturn:
+    line, trace_back = None, error.__traceback__
+    while trace_back is not None:
+        if trace_back.tb_frame.f_code.co_filename == _FILE:
+            line = trace_back.tb_lineno
+        trace_back = trace_back.tb_next
+    place = f"line {line}: " if line else ""
+    raise PlanError(f"launch plan, {place}{' '.join(why.split())}") from None
+
+
+def _brief(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
