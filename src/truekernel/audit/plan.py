@@ -16,12 +16,12 @@ from truekernel.model import Mutant, Problem, Program
 
 @dataclass(frozen=True, slots=True)
 class AuditPlan:
-    """What will be run: programs by problem, and the chosen mutants of each program. `generated`: mutants before sampling."""
+    """What will be run: programs by problem, and the chosen mutants of each program. `everything`: mutants before sampling."""
 
     problems: tuple[Problem, ...]
     programs: tuple[Program, ...]
     mutants: dict[str, tuple[Mutant, ...]]
-    generated: int
+    everything: dict[str, tuple[Mutant, ...]]
 
     def programs_of(self, problem: str) -> tuple[Program, ...]:
         """Programs that solve a problem, in the corpus' order."""
@@ -33,8 +33,7 @@ def make_plan(options: AuditOptions) -> AuditPlan:
     programs = select_programs(options.problems)
     rules = mutation.select(options.rules)
     everything = {program.name: tuple(mutation.mutants(program, rules)) for program in programs}
-    generated = sum(len(mutants) for mutants in everything.values())
-    if not generated:
+    if not any(everything.values()):
         raise BadInputError("no rule applies to the chosen programs: choose other --rules or --problems")
     chosen = everything if options.sample is None else stratified_sample(everything, options.sample, options.seed)
     problems = corpus.problems()
@@ -43,7 +42,7 @@ def make_plan(options: AuditOptions) -> AuditPlan:
         problems=tuple(problems[name] for name in names),
         programs=tuple(program for program in programs if program.problem in names),
         mutants=chosen,
-        generated=generated,
+        everything=everything,
     )
 
 

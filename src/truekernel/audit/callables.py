@@ -1,0 +1,56 @@
+"""Checkers that are a user's own callable: they see tensors, and a fault of theirs breaks them, never the audit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from truekernel.model import Execution
+from truekernel.trial.stage import Plans
+
+if TYPE_CHECKING:
+    from truekernel.audit.setup import ProblemSetup
+    from truekernel.execution import simt
+
+
+@dataclass(frozen=True, slots=True)
+class Opinions:
+    """What callables said of one subject, by checker."""
+
+    accepted: tuple[str, ...] = ()
+    rejected: dict[str, str] = field(default_factory=dict)
+    broken: dict[str, str] = field(default_factory=dict)
+
+    def fields(self) -> dict[str, Any]:
+        """As fields of a stored record."""
+        return {"accepted_by": self.accepted, "rejected_by": self.rejected, "broken": self.broken}
+
+
+def ask(setup: ProblemSetup, library: simt.Library | None, variant: int, plans: Plans | None) -> Opinions:
+    """Ask all checkers of the setup that are callables; without a library, about PyTorch's own eager outputs."""
+    accepted: list[str] = []
+    rejected: dict[str, str] = {}
+    broken: dict[str, str] = {}
+    for name, checker in setup.checkers.items():
+        if not checker.needs_outputs:
+            continue
+        requests = setup.suite_requests(name)
+        references = [[e.published for e in setup.stage.prepared[case_id].expected] for case_id, _ in requests]
+        executions: list[Execution | None] = [None] * len(requests)
+        outputs: list[Any] = list(references)
+        if library is not None and plans is not None:
+            executions = list(setup.stage.execute(library, variant, plans, requests, keep_outputs=True))
+            outputs = list(setup.stage.server.outputs)
+        verdict, why = "accept", ""
+        for reference, output, execution in zip(references, outputs, executions, strict=True):
+            opinion = checker.opinion(reference, output, execution)
+            if opinion.verdict != "accept":
+                verdict, why = opinion.verdict, opinion.why
+                break
+        if verdict == "accept":
+            accepted.append(name)
+        elif verdict == "reject":
+            rejected[name] = why
+        else:
+            broken[name] = why
+    return Opinions(tuple(accepted), rejected, broken)

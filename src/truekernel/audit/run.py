@@ -1,0 +1,157 @@
+"""Run an audit: plan it, give problems to workers, commit what they find, summarise."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from truekernel import checkers as checker_room
+from truekernel import mutation
+from truekernel.audit.options import AuditOptions, Progress
+from truekernel.audit.plan import AuditPlan, make_plan
+from truekernel.audit.summarise import summarise
+from truekernel.audit.summary import Summary
+from truekernel.errors import RunDirectoryError
+from truekernel.execution import simt
+from truekernel.pool import LocalPool, Pool
+from truekernel.store import Store
+
+_WORK = "truekernel.audit.worker:audit_problem"
+_WARM_UP = 20
+"""No time left is told before this many mutants are done: the first ones carry the set-up of their problems."""
+
+
+def run_audit(
+    options: AuditOptions, progress: Callable[[Progress], None] | None = None, pool: Pool | None = None
+) -> Summary:
+    """Run or resume an audit and return its summary.
+
+    Everything found is on disk before it is counted. Raises BadInputError (unknown names, unusable run directory, a program that fails
+    its gate), CompilerMissingError, MachineError.
+    """
+    tell = progress or (lambda _: None)
+    begun = time.monotonic()
+    checkers = checker_room.resolve(options.checkers)
+    compiler = simt.default_compiler()
+    tell(Progress("planning", 0, 0, 0.0, None))
+    plan = make_plan(options)
+    meta = _meta(options, plan, list(checkers), compiler.label)
+    store = _store(options, meta)
+    try:
+        known = {key: record["code_hash"] for key, record in store.items("mutant")}
+        jobs = _jobs(plan, options, list(checkers), known, store)
+        total, done = meta["chosen"], len(known)
+        tell(Progress("executing", done, total, time.monotonic() - begun, None))
+        for _, message in (pool or LocalPool(options.workers)).run(_WORK, jobs):
+            store.put_many(message["kind"], message["records"])
+            if message["kind"] == "mutant":
+                done += len(message["records"])
+            tell(_progress(done, len(known), total, time.monotonic() - begun))
+        store.put_many("session", {str(len(store.keys("session"))): time.monotonic() - begun})
+    finally:
+        store.close()
+    tell(Progress("summarising", total, total, time.monotonic() - begun, 0.0))
+    return summarise(options.run_dir)
+
+
+def _progress(done: int, before: int, total: int, seconds: float) -> Progress:
+    new = done - before
+    left = seconds * (total - done) / new if new >= _WARM_UP else None
+    return Progress("executing", done, total, seconds, left)
+
+
+def _meta(options: AuditOptions, plan: AuditPlan, checkers: list[str], compiler: str) -> dict[str, Any]:
+    pairs = sum(len(m.made_by) for mutants in plan.everything.values() for m in mutants)
+    distinct = sum(len(mutants) for mutants in plan.everything.values())
+    chosen = [m.id for mutants in plan.mutants.values() for m in mutants]
+    identity = [version("truekernel"), chosen, checkers, compiler]
+    return {
+        "tool_version": version("truekernel"),
+        "options": {
+            "checkers": list(options.checkers),
+            "problems": list(options.problems),
+            "rules": list(options.rules),
+            "sample": options.sample,
+            "seed": options.seed,
+        },
+        "checkers": checkers,
+        "programs": [program.name for program in plan.programs],
+        "generated": pairs,
+        "merged": pairs - distinct,
+        "chosen": len(chosen),
+        "plan": hashlib.sha256(json.dumps(identity).encode()).hexdigest(),
+        "compiler": compiler,
+        "machine": _machine(),
+        "versions": {name: version(name) for name in ("torch", "numpy", "tree-sitter", "tree-sitter-cuda")}
+        | {"python": platform.python_version()},
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _machine() -> str:
+    """Processor, cores and memory."""
+    model = next(
+        (line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
+        platform.machine(),
+    )
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"{model}, {len(os.sched_getaffinity(0))} cores, {memory:.0f} GiB"
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        return Path(path).read_text().splitlines()
+    except OSError:
+        return []
+
+
+def _store(options: AuditOptions, meta: dict[str, Any]) -> Store:
+    if not (options.resume and (options.run_dir / "run.sqlite").exists()):
+        return Store.create(options.run_dir, meta)
+    store = Store.open(options.run_dir)
+    found = store.meta()
+    if found.get("tool_version") != meta["tool_version"]:
+        store.close()
+        raise RunDirectoryError(
+            f"{options.run_dir} was made by version {found.get('tool_version')}, this is {meta['tool_version']}: start a new --run directory"
+        )
+    if found["plan"] != meta["plan"]:
+        store.close()
+        raise RunDirectoryError(
+            f"{options.run_dir} was started with other options, programs or compiler: repeat its command, or start a new --run directory"
+        )
+    return store
+
+
+def _jobs(
+    plan: AuditPlan, options: AuditOptions, checkers: list[str], known: dict[str, str], store: Store
+) -> list[dict[str, Any]]:
+    """One job a problem, those with the most mutants first; problems that are complete are left out."""
+    problems = store.keys("problem")
+    rules = [rule.name for rule in mutation.select(options.rules)]
+    jobs = []
+    for problem in plan.problems:
+        names = [program.name for program in plan.programs_of(problem.name)]
+        ids = {name: [m.id for m in plan.mutants[name]] for name in names}
+        mine = [i for members in ids.values() for i in members]
+        if problem.name in problems and all(i in known for i in mine):
+            continue
+        jobs.append(
+            {
+                "problem": problem.name,
+                "programs": names,
+                "mutants": ids,
+                "rules": rules,
+                "checkers": checkers,
+                "known": {i: known[i] for i in mine if i in known},
+            }
+        )
+    return sorted(jobs, key=lambda job: (-sum(len(ids) for ids in job["mutants"].values()), job["problem"]))

@@ -1,0 +1,300 @@
+"""A chunk of one program's mutants: build, execute, search witnesses, confirm on the mutant compiled alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from truekernel.audit.callables import ask
+from truekernel.audit.hazards import hazards_of
+from truekernel.audit.records import MutantRecord, Witness, WorstElement
+from truekernel.audit.setup import Base, ProblemSetup
+from truekernel.audit.verdicts import State, overall
+from truekernel.errors import PlanError
+from truekernel.execution import simt
+from truekernel.model import Execution, Mutant
+from truekernel.numerics import errors
+from truekernel.numerics.formats import to_float64
+from truekernel.trial.stage import Plans, Request
+from truekernel.trial.witness import HonestRange, proves_wrong
+
+Built = Literal["schema", "batch", "alone"]
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """A mutant that can be executed: variant of a library, with its launch plans."""
+
+    library: simt.Library
+    variant: int
+    plans: Plans
+    how: Built
+
+
+def run_chunk(setup: ProblemSetup, program: str, mutants: Sequence[Mutant], seen: dict[str, str]) -> list[MutantRecord]:
+    """Records of `mutants`, in their order. `seen`: code hash -> first mutant that has it; what this chunk finds is added."""
+    base = setup.bases[program]
+    plans, records = _plans(setup, base, mutants)
+    alone, failures = _alone(plans, mutants)
+    left: list[tuple[Mutant, simt.Library, str]] = []
+    for mutant in mutants:
+        if mutant.id in records:
+            continue
+        if mutant.id in failures:
+            records[mutant.id] = _still(setup, mutant, "stillborn", compile_error=failures[mutant.id])
+            continue
+        code = f"{alone[mutant.id].code_hash()}:{plans[mutant.id].digest}"
+        if code == base.code_hash:
+            records[mutant.id] = _still(setup, mutant, "identical", code_hash=code)
+        elif seen.setdefault(code, mutant.id) != mutant.id:
+            records[mutant.id] = _still(setup, mutant, "duplicate", code_hash=code, duplicate_of=seen[code])
+        else:
+            left.append((mutant, alone[mutant.id], code))
+    shared = _shared(base, [mutant for mutant, _, _ in left])
+    for mutant, library, code in left:
+        own = Build(library, 0, plans[mutant.id], "alone")
+        records[mutant.id] = _run(setup, base, mutant, shared.get(mutant.id, own), own, code)
+        if plans[mutant.id].digest != base.plans.digest:
+            setup.stage.release(plans[mutant.id])
+    return [records[mutant.id] for mutant in mutants]
+
+
+def _plans(
+    setup: ProblemSetup, base: Base, mutants: Sequence[Mutant]
+) -> tuple[dict[str, Plans], dict[str, MutantRecord]]:
+    """Launch plans of each mutant; records of those whose plan can't be recorded."""
+    plans: dict[str, Plans] = {}
+    records: dict[str, MutantRecord] = {}
+    for mutant in mutants:
+        if mutant.file == "cu":
+            plans[mutant.id] = base.plans
+            continue
+        try:
+            plans[mutant.id] = setup.stage.plans(mutant.source, mutant.plan_source)
+        except PlanError as error:
+            records[mutant.id] = _still(setup, mutant, "stillborn", compile_error=str(error))
+    return plans, records
+
+
+def _alone(plans: dict[str, Plans], mutants: Sequence[Mutant]) -> tuple[dict[str, simt.Library], dict[str, str]]:
+    """Each mutant compiled alone, or the compiler's first line."""
+    libraries: dict[str, simt.Library] = {}
+    failures: dict[str, str] = {}
+    for mutant in mutants:
+        if mutant.id in plans:
+            result = simt.compile_single(mutant.source, plans[mutant.id].kernels, simt.Options())
+            if isinstance(result, simt.CompileFailure):
+                failures[mutant.id] = result.message
+            else:
+                libraries[mutant.id] = result
+    return libraries, failures
+
+
+def _shared(base: Base, mutants: Sequence[Mutant]) -> dict[str, Build]:
+    """Mutants of the .cu text in shared translation units: a schema for expressions and statements, a batch for the rest."""
+    numbered = {number: mutant for number, mutant in enumerate(mutants, start=1) if mutant.file == "cu"}
+    if not numbered:
+        return {}
+    kernels = base.plans.kernels
+    schema = simt.compile_schema(
+        base.program.source, kernels, {n: m.edits for n, m in numbered.items()}, simt.Options()
+    )
+    builds: dict[str, Build] = {}
+    if schema.library is not None:
+        for number in schema.members:
+            builds[numbered[number].id] = Build(schema.library, number, base.plans, "schema")
+    rest = {n: m.source for n, m in numbered.items() if m.id not in builds}
+    if rest:
+        for number, (library, variant) in simt.compile_batch(rest, kernels, simt.Options()).members.items():
+            builds[numbered[number].id] = Build(library, variant, base.plans, "batch")
+    return builds
+
+
+def _run(setup: ProblemSetup, base: Base, mutant: Mutant, build: Build, own: Build, code: str) -> MutantRecord:
+    """Everything about one unique mutant. What the shared build shows must repeat on the mutant alone; else all is redone there."""
+    record = _executed(setup, base, mutant, build, code)
+    if build is own or _repeats(setup, record, own):
+        return _finished(setup, record, own, mutant.source)
+    return _finished(setup, _executed(setup, base, mutant, own, code), own, mutant.source)
+
+
+def _executed(setup: ProblemSetup, base: Base, mutant: Mutant, build: Build, code: str) -> MutantRecord:
+    stage = setup.stage
+    executions: list[Execution] = []
+    asked: set[Request] = set()
+    for name in setup.checkers:
+        requests = [r for r in setup.suite_requests(name) if r not in asked]
+        asked.update(requests)
+        executions += stage.execute(build.library, build.variant, build.plans, requests)
+    witness, tried = _search(setup, build)
+    both = [*executions, *tried]
+    observed = any(base.hashes[e.case_id, e.configuration] != e.output_hash for e in both if e.outcome.status == "ok")
+    opinions = ask(setup, build.library, build.variant, build.plans)
+    statuses = {e.outcome.status for e in both}
+    worst = max((e.statistics["worst"] for e in both if e.outcome.status == "ok"), default=0.0)
+    return MutantRecord(
+        **_identity(setup, mutant),
+        status="ran",
+        code_hash=code,
+        built=build.how,
+        executions=tuple(executions),
+        witness=witness,
+        quarantine="" if witness else "masked" if observed else "unobserved",
+        worst=None if witness else worst,
+        host_differs="host_differs" in statuses,
+        infrastructure="infrastructure" in statuses,
+        **opinions.fields(),
+    )
+
+
+def _search(setup: ProblemSetup, build: Build) -> tuple[Witness | None, list[Execution]]:
+    """The first execution of the witness search that proves the mutant wrong, and all executions that were tried."""
+    tried: list[Execution] = []
+    # Most mutants fall to the first case; the rest then run in one go, which costs one process.
+    for requests in (setup.witness_requests[:1], setup.witness_requests[1:4], setup.witness_requests[4:]):
+        for request, execution in zip(
+            requests, setup.stage.execute(build.library, build.variant, build.plans, requests), strict=True
+        ):
+            tried.append(execution)
+            honest = setup.ranges[request]
+            why = proves_wrong(execution, honest)
+            if why:
+                return _witness(execution, honest, why), tried
+    return None, tried
+
+
+def _witness(execution: Execution, honest: HonestRange, why: str) -> Witness:
+    return Witness(
+        case_id=execution.case_id,
+        schedule=execution.configuration.schedule,
+        schedule_seed=execution.configuration.schedule_seed,
+        why=why,
+        status=execution.outcome.status,
+        worst=execution.statistics.get("worst"),
+        honest_worst=honest.worst,
+        output_hash=execution.output_hash,
+        element=None,
+        confirmed=False,
+    )
+
+
+def states(setup: ProblemSetup, record: MutantRecord) -> dict[str, State]:
+    """What each checker says of a record."""
+    seen = {(e.case_id, e.configuration): e for e in record.executions}
+    verdicts: dict[str, State] = {}
+    for name, checker in setup.checkers.items():
+        if checker.needs_outputs:
+            verdicts[name] = (
+                "accept" if name in record.accepted_by else "reject" if name in record.rejected_by else "undetermined"
+            )
+            continue
+        verdicts[name] = overall(
+            [
+                checker.judge(case, [seen[case.id, c] for c in checker.configurations]).verdict
+                for case in setup.suites[name]
+            ]
+        )
+    return verdicts
+
+
+def _repeats(setup: ProblemSetup, record: MutantRecord, own: Build) -> bool:
+    """Whether the mutant alone gives the witness again, and the same bits on the cases of every checker that accepts it."""
+    accepted = [name for name, state in states(setup, record).items() if state == "accept"]
+    requests = list(dict.fromkeys(r for name in accepted for r in setup.suite_requests(name)))
+    seen = {(e.case_id, e.configuration): e for e in record.executions}
+    again = setup.stage.execute(own.library, own.variant, own.plans, requests) if requests else []
+    if any(_differ(seen[request], e) for request, e in zip(requests, again, strict=True)):
+        return False
+    if record.witness is None:
+        tried = setup.stage.execute(own.library, own.variant, own.plans, setup.witness_requests)
+        return not any(proves_wrong(e, setup.ranges[r]) for r, e in zip(setup.witness_requests, tried, strict=True))
+    request = _request_of(setup, record.witness)
+    (execution,) = setup.stage.execute(own.library, own.variant, own.plans, [request])
+    return execution.outcome.status == record.witness.status and execution.output_hash == record.witness.output_hash
+
+
+def _differ(one: Execution, other: Execution) -> bool:
+    return one.outcome.status != other.outcome.status or one.output_hash != other.output_hash
+
+
+def _request_of(setup: ProblemSetup, witness: Witness) -> Request:
+    return next(
+        (case_id, c)
+        for case_id, c in setup.witness_requests
+        if case_id == witness.case_id and c.schedule == witness.schedule and c.schedule_seed == witness.schedule_seed
+    )
+
+
+def _finished(setup: ProblemSetup, record: MutantRecord, own: Build, source: str) -> MutantRecord:
+    """The record with what is asked of the mutant alone: its worst element, hazards, and what other seeds would have caught."""
+    verdicts = states(setup, record)
+    accepted = [name for name, state in verdicts.items() if state == "accept"]
+    witness = record.witness
+    if witness is not None:
+        element = worst_element(setup, own, _request_of(setup, witness)) if witness.status == "ok" else None
+        witness = witness.model_copy(update={"element": element, "confirmed": True})
+    reseeded: dict[str, bool] = {}
+    if witness is not None:
+        for name in accepted:
+            if name in setup.reseeded:
+                requests = setup.reseeded[name]
+                executions = setup.stage.execute(own.library, own.variant, own.plans, requests)
+                judge = setup.checkers[name].judge
+                cases = [setup.stage.prepared[case_id].case for case_id, _ in requests]
+                reseeded[name] = any(
+                    judge(case, [e]).verdict == "reject" for case, e in zip(cases, executions, strict=True)
+                )
+    return record.model_copy(
+        update={
+            "witness": witness,
+            "survivor_confirmed": True if accepted else None,
+            "reseeded": reseeded,
+            "hazards": hazards_of(setup, record, own.plans, source),
+        }
+    )
+
+
+def worst_element(setup: ProblemSetup, own: Build, request: Request) -> WorstElement | None:
+    """Where the witness' error is largest, in error scales; elements whose NaN/Inf class is wrong come first."""
+    setup.stage.execute(own.library, own.variant, own.plans, [request], keep_outputs=True)
+    (tensors,) = setup.stage.server.outputs
+    if tensors is None:
+        return None
+    best: tuple[float, WorstElement] | None = None
+    for output, want in zip(tensors, setup.stage.prepared[request[0]].expected, strict=True):
+        if not want.elements:
+            continue
+        error, _, differs = errors(output, want)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(error == 0, 0.0, np.abs(error) / to_float64(want.scale))
+        ratio = np.where(differs, math.inf, ratio)
+        place = int(np.argmax(ratio))
+        if best is None or ratio[place] > best[0]:
+            index = tuple(int(i) for i in np.unravel_index(place, want.shape))
+            got, truth = float(to_float64(output)[place]), float(to_float64(want.truth)[place])
+            element = WorstElement(output=want.name, index=index, got=_number(got), truth=_number(truth))
+            best = float(ratio[place]), element
+    return None if best is None else best[1]
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _identity(setup: ProblemSetup, mutant: Mutant) -> dict[str, object]:
+    return {
+        "id": mutant.id,
+        "program": mutant.program,
+        "problem": setup.problem.name,
+        "file": mutant.file,
+        "made_by": mutant.made_by,
+        "diff": mutant.diff,
+    }
+
+
+def _still(setup: ProblemSetup, mutant: Mutant, status: str, **more: str) -> MutantRecord:
+    return MutantRecord.model_validate({**_identity(setup, mutant), "status": status, **more})

@@ -1,0 +1,54 @@
+"""One problem of an audit, done in a worker process: set up, honest variants, then its mutants chunk by chunk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from truekernel import checkers as checker_room
+from truekernel import corpus, mutation
+from truekernel.audit.records import MutantRecord
+from truekernel.audit.setup import ProblemSetup, set_up
+from truekernel.audit.trials import run_chunk
+from truekernel.model import Mutant
+
+CHUNK = 48
+"""Mutants whose schema shares translation units, and that are stored together."""
+
+
+def audit_problem(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """The work of a pool job.
+
+    `job`: problem, programs, mutants {program: [ids]}, rules, checkers, known {mutant id: code hash of those stored already}. Yields
+    {"kind": problem | honest | mutant, "records": {key: document}}; what a resumed job yields again has the same content.
+    """
+    import torch
+
+    torch.set_num_threads(1)
+    checkers = checker_room.resolve(job["checkers"])
+    setup = set_up(corpus.problems()[job["problem"]], [corpus.programs()[n] for n in job["programs"]], checkers)
+    with setup:
+        yield {"kind": "problem", "records": {setup.problem.name: setup.record.document()}}
+        yield {"kind": "honest", "records": {record.id: record.document() for record in setup.honest}}
+        for name in job["programs"]:
+            wanted = set(job["mutants"].get(name, ()))
+            rules = [mutation.rules()[rule] for rule in job["rules"]]
+            mutants = [m for m in mutation.mutants(corpus.programs()[name], rules) if m.id in wanted]
+            yield from _program(setup, name, mutants, job["known"])
+
+
+def _program(
+    setup: ProblemSetup, program: str, mutants: Sequence[Mutant], known: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """Chunks always hold the same mutants, so that a resumed run decides duplicates as an undisturbed one does."""
+    seen: dict[str, str] = {}
+    pending = iter(mutants)
+    while chunk := list(islice(pending, CHUNK)):
+        for mutant in chunk:
+            if known.get(mutant.id):
+                seen.setdefault(known[mutant.id], mutant.id)
+        left = [mutant for mutant in chunk if mutant.id not in known]
+        if left:
+            records: list[MutantRecord] = run_chunk(setup, program, left, seen)
+            yield {"kind": "mutant", "records": {record.id: record.document() for record in records}}
