@@ -9,7 +9,6 @@ from truekernel.mutation.patterns import (
     in_index,
     is_epsilon,
     is_index,
-    is_infinite,
     is_value,
     number,
     real_binaries,
@@ -20,8 +19,24 @@ from truekernel.mutation.patterns import (
 from truekernel.mutation.roles import is_centering, is_normaliser, is_rescale, is_scale
 from truekernel.mutation.rule import Example, rule
 from truekernel.source.edits import drop_after, drop_before, insert_after, insert_before, replace
-from truekernel.source.query import operands, operator, same
+from truekernel.source.query import arguments, callee, operands, operator, same
 from truekernel.source.tree import Node, Tree
+
+_ODD_OR_MONOTONE = (
+    "expf",
+    "__expf",
+    "exp2f",
+    "expm1f",
+    "exp",
+    "hexp",
+    "tanhf",
+    "erff",
+    "erfcf",
+    "sinf",
+    "log1pf",
+    "floorf",
+    "rintf",
+)
 
 
 @rule(
@@ -213,20 +228,26 @@ def swap_division_operands(tree: Tree) -> Iterator[tuple[Edit, ...]]:
 
 
 @rule(
-    "drop-negation",
+    "negate-argument",
     "arithmetic",
     source="operator catalogue A03",
     examples=(
         Example("y[0] = expf(-x[0]);", "y[0] = expf(x[0]);"),
-        Example("float m = -INFINITY; m = fmaxf(m, x[0]); y[0] = m;", None),
+        Example("y[0] = tanhf(x[0]);", "y[0] = tanhf(-(x[0]));"),
+        Example("y[0] = fabsf(x[0]);", None),
     ),
 )
-def drop_negation(tree: Tree) -> Iterator[Edit]:
-    """A minus sign is forgotten."""
-    for node in tree.device("unary_expression"):
-        argument = node.field("argument")
-        if operator(node) == "-" and argument is not None and not is_infinite(argument) and is_value(argument):
-            yield drop_before(argument, node)
+def negate_argument(tree: Tree) -> Iterator[Edit | tuple[Edit, ...]]:
+    """The argument of a function has the wrong sign."""
+    for call in tree.device("call_expression"):
+        given = arguments(call)
+        if callee(call) not in _ODD_OR_MONOTONE or len(given) != 1:
+            continue
+        inner = given[0].field("argument")
+        if given[0].kind == "unary_expression" and operator(given[0]) == "-" and inner is not None:
+            yield drop_before(inner, given[0])
+        else:
+            yield insert_before(given[0], "-("), insert_after(given[0], ")")
 
 
 def _accumulations(tree: Tree) -> Iterator[Node]:

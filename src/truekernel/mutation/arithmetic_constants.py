@@ -110,22 +110,23 @@ def shift_count_plus_one(tree: Tree) -> Iterator[Edit]:
 
 
 @rule(
-    "divide-before-multiplying",
+    "reorder-integer-division",
     "arithmetic",
     source="operator catalogue A18",
     examples=(
         Example("int k = n * m / 4;", "int k = n / 4 * m;"),
+        Example("int k = n / 4 * m;", "int k = n * m / 4;"),
         Example("float k = x[0] * w[0] / x[1];", None),
     ),
 )
-def divide_before_multiplying(tree: Tree) -> Iterator[tuple[Edit, ...]]:
-    """An integer product is divided too early, so that the remainder is lost."""
-    for node in index_binaries(tree, "/"):
+def reorder_integer_division(tree: Tree) -> Iterator[Edit]:
+    """An integer is divided before it is multiplied, or multiplied before it is divided, so that another remainder is lost."""
+    for node in index_binaries(tree, "/", "*"):
         left, right = operands(node)
-        product = bare(left)
-        if product.kind == "binary_expression" and operator(product) == "*" and right.kind != "binary_expression":
-            first, second = operands(product)
-            yield (replace(node, f"{first.text} / {right.text} * {second.text}"),)
+        other = "*" if operator(node) == "/" else "/"
+        if left.kind == "binary_expression" and operator(left) == other and right.kind != "binary_expression":
+            first, second = operands(left)
+            yield replace(node, f"{first.text} {operator(node)} {right.text} {other} {second.text}")
 
 
 @rule(
@@ -142,7 +143,7 @@ def mask_for_remainder(tree: Tree) -> Iterator[Edit]:
     for node in index_binaries(tree, "%"):
         left, right = operands(node)
         value = number(right)
-        if value is None or int(value) & (int(value) - 1):
+        if (value is None and not right.text.isupper()) or (value is not None and int(value) & (int(value) - 1)):
             yield replace(node, f"({left.text} & ({right.text} - 1))")
 
 

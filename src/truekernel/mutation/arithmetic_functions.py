@@ -52,17 +52,18 @@ def swap_sqrt_rsqrt(tree: Tree) -> Iterator[Edit]:
 
 
 @rule(
-    "confuse-exp-bases",
+    "confuse-exp-log-bases",
     "arithmetic",
-    source="operator catalogue A16",
+    source="operator catalogue A16, A17",
     examples=(
         Example("y[0] = expf(x[0]);", "y[0] = exp2f(x[0]);"),
-        Example("y[0] = logf(x[0]);", None),
+        Example("y[0] = log1pf(x[0]);", "y[0] = logf(x[0]);"),
+        Example("y[0] = sqrtf(x[0]);", None),
     ),
 )
-def confuse_exp_bases(tree: Tree) -> Iterator[Edit]:
-    """An exponential is taken to another base."""
-    names = {
+def confuse_exp_log_bases(tree: Tree) -> Iterator[Edit]:
+    """An exponential or a logarithm is taken to another base, or of its argument without the one added to it."""
+    bases = {
         "expf": "exp2f",
         "__expf": "exp2f",
         "exp": "exp2",
@@ -71,31 +72,8 @@ def confuse_exp_bases(tree: Tree) -> Iterator[Edit]:
         "hexp": "hexp2",
         "hexp2": "hexp",
     }
-    yield from renamed(names | {"expm1f": "expf", "exp10f": "expf"})(tree)
-
-
-@rule(
-    "confuse-log-bases",
-    "arithmetic",
-    source="operator catalogue A17",
-    examples=(
-        Example("y[0] = logf(x[0]);", "y[0] = log2f(x[0]);"),
-        Example("y[0] = log1pf(x[0]);", "y[0] = logf(x[0]);"),
-        Example("y[0] = expf(x[0]);", None),
-    ),
-)
-def confuse_log_bases(tree: Tree) -> Iterator[Edit]:
-    """A logarithm is taken to another base or of another argument."""
-    names = {
-        "logf": "log2f",
-        "__logf": "__log2f",
-        "log": "log2",
-        "log2f": "logf",
-        "log10f": "logf",
-        "log1pf": "logf",
-        "hlog": "hlog2",
-    }
-    yield from renamed(names)(tree)
+    bases |= {"logf": "log2f", "__logf": "__log2f", "log": "log2", "log2f": "logf", "log10f": "logf", "hlog": "hlog2"}
+    yield from renamed(bases | {"expm1f": "expf", "exp10f": "expf", "log1pf": "logf"})(tree)
 
 
 @rule(
@@ -155,3 +133,28 @@ def _fused(tree: Tree) -> Iterator[Node]:
     for call in tree.device("call_expression"):
         if callee(call) in ("fmaf", "fma", "__fmaf_rn", "__hfma") and len(arguments(call)) == 3:
             yield call
+
+
+@rule(
+    "confuse-similar-functions",
+    "arithmetic",
+    source="KernelBench-Verified: the tanh approximation of GELU for its definition; operator catalogue M14",
+    examples=(
+        Example("y[0] = erff(x[0]);", "y[0] = tanhf(x[0]);"),
+        Example("y[0] = floorf(x[0]);", "y[0] = ceilf(x[0]);"),
+        Example("y[0] = expf(x[0]);", None),
+    ),
+)
+def confuse_similar_functions(tree: Tree) -> Iterator[Edit]:
+    """A function is confused with one that is close in name or shape."""
+    pairs = {
+        "erff": "tanhf",
+        "tanhf": "erff",
+        "erfcf": "erff",
+        "sinf": "cosf",
+        "cosf": "sinf",
+        "floorf": "ceilf",
+        "ceilf": "floorf",
+    }
+    pairs |= {"sinhf": "coshf", "roundf": "truncf", "rintf": "truncf", "sqrtf": "cbrtf"}
+    yield from renamed(pairs)(tree)

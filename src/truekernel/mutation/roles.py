@@ -13,7 +13,11 @@ _NORMALISER = re.compile(r"inv|rcp|recip|rstd|rsigma|norm|denom", re.IGNORECASE)
 _SCALE = re.compile(r"scale|alpha|slope|temperature|beta_|factor", re.IGNORECASE)
 _RESCALE = re.compile(r"corr|rescale|decay|adjust|fix", re.IGNORECASE)
 _MEAN = re.compile(r"mean|avg|average|\bmu\b|centre|center", re.IGNORECASE)
-_MAXIMUM = re.compile(r"^(?:\w*max\w*|\w*mx\w*|[lgwn]?m\d?|m_\w+|\w+_m|\w*(?:old|new|prev)\w*)$", re.IGNORECASE)
+_MAXIMUM = re.compile(
+    r"^(?:\w+(?:\.|->))?(?:\w*max\w*|\w*mx\w*|[lgwn]?m\d?|m_\w+|\w+_m|\w*(?:old|new|prev)\w*|\w*(?:peak|top|best)\w*)$",
+    re.IGNORECASE,
+)
+_LOGARITHM = re.compile(r"log|lse", re.IGNORECASE)
 EXPONENTIALS = ("expf", "__expf", "exp", "exp2f", "exp2", "hexp", "__exp10f", "exp10f")
 ROOTS = ("sqrtf", "sqrt", "rsqrtf", "rsqrt", "__fsqrt_rn", "__frsqrt_rn", "hsqrt", "hrsqrt")
 
@@ -62,12 +66,24 @@ def _is_exponential_of_maxima(node: Node) -> bool:
 
 
 def is_centering(node: Node) -> bool:
-    """Whether a difference takes away a mean, or the maximum inside an exponential."""
+    """Whether a difference takes away a mean, or the maximum inside an exponential or a log-sum-exp."""
     right = operands(node)[1]
     outer = node.parent
     while outer is not None and outer.kind in ("argument_list", "parenthesized_expression", "binary_expression"):
         outer = outer.parent
+    if node.parent is not None and node.parent.kind == "binary_expression" and is_log_sum_exp(node.parent):
+        return True
     return _named(right, _MEAN) or (outer is not None and callee(outer) in EXPONENTIALS)
+
+
+def is_logarithm(node: Node) -> bool:
+    """Whether an expression is a logarithm: a call of one, or a variable named so."""
+    return callee(bare(node)) in ("logf", "__logf", "log", "log2f", "__log2f") or _named(node, _LOGARITHM)
+
+
+def is_log_sum_exp(node: Node) -> bool:
+    """Whether a difference or sum ends with a logarithm, as `x - max - log(sum)` does."""
+    return any(is_logarithm(side) for side in operands(node))
 
 
 def is_mean(node: Node) -> bool:
