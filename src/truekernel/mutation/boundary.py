@@ -286,7 +286,7 @@ def last_index_plus_one(tree: Tree) -> Iterator[Edit]:
     for node in index_binaries(tree, "-"):
         left, right = operands(node)
         inside = next((a for a in node.ancestors if a.kind not in ("parenthesized_expression",)), None)
-        rounding = inside is not None and inside.kind == "binary_expression" and operator(inside) in ("/", "&")
+        rounding = inside is not None and inside.kind == "binary_expression" and operator(inside) in ("/", "&", "==")
         if number(right) == 1.0 and not rounding and callee(_outer(node)) not in ("min", "max"):
             yield drop_after(left, node)
 
@@ -310,5 +310,13 @@ def wrong_leader(tree: Tree) -> Iterator[Edit]:
     for node in tree.device("binary_expression"):
         left, right = operands(node)
         names = ("threadIdx", "blockIdx", "lane", "tid", "warp", "thread_rank", "lane_id", "warp_id", "wid")
-        if operator(node) == "==" and right.text == "0" and in_condition(node) and mentions(left, *names):
+        leads = operator(node) == "==" and right.text == "0" and in_condition(node) and mentions(left, *names)
+        if leads and not _guards_atomic(node):
             yield replace(right, "1")
+
+
+def _guards_atomic(node: Node) -> bool:
+    """Whether what the condition lets through is an atomic update: rules of atomics change those."""
+    statement = node.enclosing("if_statement")
+    body = statement.field("consequence") if statement is not None else None
+    return body is not None and any(callee(call).startswith("atomic") for call in body.find("call_expression"))

@@ -270,25 +270,6 @@ def subtract_offset(tree: Tree) -> Iterator[Edit]:
 
 
 @rule(
-    "grid-stride-by-block",
-    "index",
-    source="operator catalogue H17; a sum then counts elements several times",
-    examples=(
-        Example("int stride = blockDim.x * gridDim.x;", "int stride = blockDim.x;"),
-        Example("int stride = blockIdx.x * blockDim.x;", None),
-    ),
-)
-def grid_stride_by_block(tree: Tree) -> Iterator[Edit]:
-    """The stride of a loop over the whole grid is that of one block."""
-    for node in index_binaries(tree, "*"):
-        left, right = operands(node)
-        if mentions(left, "gridDim") and not mentions(right, "gridDim") and not mentions(node, "blockIdx"):
-            yield drop_before(right, node)
-        elif mentions(right, "gridDim") and not mentions(left, "gridDim") and not mentions(node, "blockIdx"):
-            yield drop_after(left, node)
-
-
-@rule(
     "reverse-one-operand",
     "index",
     source="operator catalogue I15 (flipped kernel taps: convolution for correlation)",
