@@ -1,5 +1,6 @@
 // Index of the greatest logit of each row, one block a row; of equal logits the first wins. (value, index) pairs are reduced by
 // shuffles inside a warp and through shared memory between warps.
+#include <math_constants.h>
 
 constexpr int BLOCK = 256;
 constexpr int WARPS = BLOCK / 32;
@@ -34,7 +35,7 @@ argmax_rows(const float* __restrict__ logits, long long* __restrict__ token, int
     const float* __restrict__ row = logits + (size_t)blockIdx.x * vocab;
     const int vectors = vocab % 4 == 0 ? vocab / 4 : 0;
 
-    Best best = {-INFINITY, 0x7fffffff};
+    Best best = {-CUDART_INF_F, 0x7fffffff};
     for (int v = threadIdx.x; v < vectors; v += BLOCK) {
         const float4 q = reinterpret_cast<const float4*>(row)[v];
         take(best, q.x, 4 * v + 0);
@@ -56,7 +57,7 @@ argmax_rows(const float* __restrict__ logits, long long* __restrict__ token, int
     __syncthreads();
 
     if (warp == 0) {
-        best.value = lane < WARPS ? values[lane] : -INFINITY;
+        best.value = lane < WARPS ? values[lane] : -CUDART_INF_F;
         best.index = lane < WARPS ? indices[lane] : 0x7fffffff;
         best = warp_best(best);
         if (lane == 0) {

@@ -1,5 +1,6 @@
 // Index of the least value along the middle axis of [batch, rows, cols]. A block of COLS x LANES threads owns COLS columns; lane
 // y looks at rows y, y + LANES, ...; the lanes of a column meet in shared memory, where the smaller index wins a tie.
+#include <math_constants.h>
 
 template <int COLS, int LANES>
 __global__ void __launch_bounds__(COLS * LANES)
@@ -12,7 +13,7 @@ argmin_dim(const float* __restrict__ x, long long* __restrict__ index, int rows,
     const int col = blockIdx.x * COLS + tx;
     const bool inside = col < cols;
 
-    float best = INFINITY;
+    float best = CUDART_INF_F;
     int best_row = rows;
     if (inside) {
         const float* p = x + ((size_t)blockIdx.y * rows + ty) * cols + col;

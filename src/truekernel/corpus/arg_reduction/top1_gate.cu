@@ -1,5 +1,6 @@
 // The greatest softmax probability of each row and its index, one warp a row. The probability of the maximum is
 // 1 / sum(exp(x - max)): the softmax itself is never written.
+#include <math_constants.h>
 
 constexpr unsigned int ALL = 0xffffffffu;
 
@@ -11,7 +12,7 @@ top1_gate(const float* __restrict__ logits, float* __restrict__ gate, long long*
     for (int token = blockIdx.x * warps + (threadIdx.x >> 5); token < tokens; token += gridDim.x * warps) {
         const float* __restrict__ row = logits + (size_t)token * experts;
 
-        float top = -INFINITY;
+        float top = -CUDART_INF_F;
         int top_index = experts;
         for (int e = lane; e < experts; e += 32) {
             const float v = row[e];

@@ -1,5 +1,6 @@
 // Cross entropy, one block a row and one pass over it: every thread keeps a running maximum and a sum of exponentials relative to
 // it, and pairs of those merge. A second kernel takes the mean of the rows' losses.
+#include <math_constants.h>
 
 constexpr int BLOCK = 128;
 constexpr int WARPS = BLOCK / 32;
@@ -12,7 +13,7 @@ struct LogSum {
 __device__ __forceinline__ LogSum merge(LogSum a, LogSum b) {
     const float top = fmaxf(a.top, b.top);
     // Both empty: exp(-inf - -inf) would be a NaN.
-    if (top == -INFINITY) {
+    if (top == -CUDART_INF_F) {
         return a;
     }
     LogSum r;
@@ -39,7 +40,7 @@ row_losses(const float* __restrict__ logits, const long long* __restrict__ targe
     const int lane = threadIdx.x & 31;
     const int warp = threadIdx.x >> 5;
 
-    LogSum own = {-INFINITY, 0.0f};
+    LogSum own = {-CUDART_INF_F, 0.0f};
     for (int c = threadIdx.x; c < classes; c += BLOCK) {
         const float v = row[c];
         if (v > own.top) {
@@ -55,7 +56,7 @@ row_losses(const float* __restrict__ logits, const long long* __restrict__ targe
     }
     __syncthreads();
     if (warp == 0) {
-        own = lane < WARPS ? warps[lane] : LogSum{-INFINITY, 0.0f};
+        own = lane < WARPS ? warps[lane] : LogSum{-CUDART_INF_F, 0.0f};
         own = warp_merge(own);
         if (lane == 0) {
             // The difference first: two large logits may be close to each other.

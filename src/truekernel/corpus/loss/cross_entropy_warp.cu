@@ -1,5 +1,6 @@
 // Cross entropy, one warp a row and two passes over it: the maximum, then the sum of exponentials. The rows' shares of the mean
 // are added to the output, which the caller has set to zero.
+#include <math_constants.h>
 
 __device__ __forceinline__ float warp_max(float v) {
 #pragma unroll
@@ -26,7 +27,7 @@ __global__ void cross_entropy_warp(const float* __restrict__ logits, const long 
     }
     const float* __restrict__ x = logits + (size_t)row * classes;
 
-    float top = -INFINITY;
+    float top = -CUDART_INF_F;
     for (int c = lane; c < classes; c += 32) {
         top = fmaxf(top, x[c]);
     }

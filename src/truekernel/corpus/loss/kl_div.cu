@@ -15,11 +15,12 @@ __device__ __forceinline__ void add(float& sum, float& lost, float term) {
 }
 
 __device__ __forceinline__ float tree_sum(float* values) {
+    __syncthreads();
     for (int half = BLOCK / 2; half > 0; half >>= 1) {
-        __syncthreads();
         if (threadIdx.x < half) {
             values[threadIdx.x] += values[threadIdx.x + half];
         }
+        __syncthreads();
     }
     return values[0];
 }

@@ -49,6 +49,7 @@ smooth_l1_mean(const float* __restrict__ predictions, const float* __restrict__ 
     }
     block.sync();
     if (rank == gridDim.x - 1) {
+        __threadfence();
         float total = 0.0f;
         for (int i = threadIdx.x; i < gridDim.x; i += BLOCK) {
             total += *(volatile float*)(partial + i);
