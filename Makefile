@@ -1,4 +1,5 @@
 # make demo: audit four checkers without a GPU. make test: the test suite. make lint: style, types, import direction.
+# make docs: the reference pages that are made from the package.
 # A smaller torch, built for machines without a GPU: make demo TORCH_INDEX=https://download.pytorch.org/whl/cpu
 
 PYTHON ?= python3
@@ -10,7 +11,7 @@ INSTALLED := .venv/.installed
 RUN := runs/demo
 DEMO_PROBLEMS := --problems softmax,normalisation,reduction,arg_reduction,activation,elementwise,loss
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint docs clean
 
 demo: $(INSTALLED)
 	@$(BIN)/truekernel doctor
@@ -26,6 +27,9 @@ lint: $(INSTALLED)
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+docs: $(INSTALLED)
+	$(BIN)/python docs/reference/build.py
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

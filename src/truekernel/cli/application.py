@@ -23,7 +23,7 @@ from truekernel.errors import TruekernelError
 
 BAD, WRONG_CALL, MACHINE_FAILED, INTERRUPTED = 1, 2, 3, 130
 
-_COMMANDS: tuple[Callable[..., int], ...] = (audit, report, replay, rules, mutants, problems, checkers, doctor)
+COMMANDS: tuple[Callable[..., int], ...] = (audit, report, replay, rules, mutants, problems, checkers, doctor)
 _HELP = """How many wrong CUDA kernels does a checker accept, of which kind, and how many right ones does it reject?
 
 Start with `truekernel doctor`, then `truekernel audit --checker kernelbench --sample 200`.
@@ -43,7 +43,7 @@ def application() -> App:
         result_action="return_value",
         suppress_keyboard_interrupt=False,
     )
-    for number, command in enumerate(_COMMANDS):
+    for number, command in enumerate(COMMANDS):
         app.command(command, sort_key=number)
     return app
 

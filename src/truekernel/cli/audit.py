@@ -33,8 +33,7 @@ def audit(
     Parameters
     ----------
     checker
-        Checker to measure: a name of `truekernel checkers`, or package.module:function for a callable of yours. May be repeated, or hold
-        several with commas. Default: kernelbench, kernelbench-verified, exact-official, truekernel.
+        Checker to measure (see `truekernel checkers`), or package.module:function of yours; may be repeated. Default: all.
     problems
         Problems, programs or families to take, or globs over them. Default: all.
     rules

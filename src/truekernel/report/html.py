@@ -8,6 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from truekernel.audit.scores import Rate
 from truekernel.audit.summary import Summary
 from truekernel.errors import BadInputError
 from truekernel.model import RULE_CLASSES
@@ -79,7 +80,16 @@ def _context(summary: Summary, environment: Environment) -> dict[str, Any]:
 
 
 def _groups(summary: Summary) -> list[dict[str, Any]]:
-    """Miss rates by class, family, rule and problem as tables: one row a group, one cell a scored checker (None where it has no mutants)."""
+    """Miss rates by class, family, rule and problem as tables: one row a group, one cell a scored checker (None where it has no mutants).
+
+    Rules and problems are many: those that the headline's checker misses most come first.
+    """
+    lead = wording.leading(summary)
+    leading = (
+        [score.name for score in summary.checkers if not score.broken].index(lead.name)
+        if lead and not lead.broken
+        else 0
+    )
     tables = []
     for name, attribute in (
         ("class", "miss_by_class"),
@@ -94,9 +104,16 @@ def _groups(summary: Summary) -> list[dict[str, Any]]:
         ]
         names = list(dict.fromkeys(group for rates in by_checker for group in rates))
         rows = [{"name": group, "rates": [rates.get(group) for rates in by_checker]} for group in names]
+        if name in ("rule", "problem"):
+            rows.sort(key=lambda row: _badness(row["rates"][leading]))
         if rows:
             tables.append({"name": name, "rows": rows})
     return tables
+
+
+def _badness(rate: Rate | None) -> float:
+    """Sorts the highest rate first and what has none last."""
+    return 1.0 if rate is None or rate.value is None else -rate.value
 
 
 def _matrix_heads(summary: Summary) -> list[tuple[str, int]]:
