@@ -11,7 +11,7 @@ from truekernel.source.python_ast import PlanNode, PlanTree
 @dataclass(frozen=True, slots=True)
 class LaunchCall:
     """A call `run.launch(kernel, grid, block, args, shared=...)`. `grid`, `block`, `args`: their elements, looked up where the call
-    names a variable. `statement`: the expression statement, where the call is one."""
+    names a variable that holds a tuple; numbers stay as they are named here, so that an edit changes this use alone. `statement`: the expression statement, where the call is one."""
 
     call: PlanNode
     statement: PlanNode | None
@@ -32,9 +32,15 @@ def launch_calls(plan: PlanTree) -> list[LaunchCall]:
             continue
         parent = call.parent
         statement = parent if parent is not None and isinstance(parent.syntax, ast.Expr) else None
-        axes, threads, handed = (resolved(plan, node).elements for node in (grid, block, args))
+        axes, threads, handed = (_listed(plan, node) for node in (grid, block, args))
         found.append(LaunchCall(call, statement, kernel, axes, threads, handed, call.argument(4, "shared")))
     return found
+
+
+def _listed(plan: PlanTree, node: PlanNode) -> list[PlanNode]:
+    """Elements of a tuple that is written here or held by a variable; any other expression alone, as it stands here."""
+    whole = resolved(plan, node)
+    return whole.elements if isinstance(whole.syntax, ast.Tuple | ast.List) else [node]
 
 
 def resolved(plan: PlanTree, node: PlanNode) -> PlanNode:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from truekernel.source.query import arguments, bare, callee, operands, operator, receiver
-from truekernel.source.tree import Node, Tree
+from truekernel.source.tree import Node, Tree, function_name
 
 LOOPS = ("for_statement", "while_statement", "do_statement")
 SHUFFLES = frozenset(
@@ -211,3 +211,40 @@ def initial_value(name: Node) -> Node | None:
         if node.end <= name.start and scope is not None and name.end <= scope.end:
             found = node.field("value")
     return found
+
+
+_JOINS = re.compile(r"_sync|shfl|atomic|__syncthreads|\bsync\b|\bbarrier\b|asm")
+
+
+def is_quiet(node: Node) -> bool:
+    """Whether evaluating `node` is a matter of the own thread alone and writes nothing.
+
+    Calls must be arithmetic ones, or of functions of this file that neither meet other threads nor write memory or their arguments.
+    """
+    if node.find(
+        "assignment_expression", "update_expression", "lambda_expression", "gnu_asm_expression", "comma_expression"
+    ):
+        return False
+    for call in node.find("call_expression"):
+        if _PURE_CALLS.fullmatch(callee(call)):
+            continue
+        bodies = [function for function in node.tree.device_functions if function_name(function) == callee(call)]
+        if not bodies or any(
+            _JOINS.search(body.text) or writes_memory(body) or _takes_reference(body) for body in bodies
+        ):
+            return False
+    return True
+
+
+def _takes_reference(function: Node) -> bool:
+    parameters = function.find("parameter_declaration")
+    return any("&" in parameter.text and not parameter.text.startswith("const ") for parameter in parameters)
+
+
+def outermost(nodes: list[Node]) -> list[Node]:
+    """Those of `nodes` (in the order of the text) that lie in none of the others."""
+    kept: list[Node] = []
+    for node in nodes:
+        if not kept or node.start >= kept[-1].end:
+            kept.append(node)
+    return kept

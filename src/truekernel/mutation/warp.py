@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from truekernel.model import Edit
 from truekernel.mutation.rule import Example, rule
-from truekernel.mutation.statements import SHUFFLES, ForLoop, calls, for_loops, in_block
+from truekernel.mutation.statements import SHUFFLES, ForLoop, body_statements, calls, for_loops, in_block
 from truekernel.source.edits import insert_after, insert_before, replace
 from truekernel.source.query import arguments, bare, callee, operands, operator, receiver
 from truekernel.source.tree import Node, Tree
@@ -344,3 +344,46 @@ def scan_guard_dropped(tree: Tree) -> Iterator[Edit]:
                 side.text for side in operands(comparison)
             }:
                 yield replace(comparison, "true")
+
+
+def reduction_loops(tree: Tree) -> list[tuple[ForLoop, Node]]:
+    """Whole reductions by shuffles, each with its shuffle: the distance halves from a start down to one, and the body is nothing but
+    `v += shuffle(v)` or `v = fmaxf(v, shuffle(v))` (also fminf, max, min), towards lower lanes or as a butterfly."""
+    found = []
+    for loop in shuffle_loops(tree):
+        statements = [s for s in body_statements(loop.body) if not s.kind.startswith("preproc")]
+        inside = statements[0].named_children if len(statements) == 1 else []
+        halves = (
+            (operator(loop.update), operands(loop.update)[1].text)
+            if loop.update.kind == "assignment_expression"
+            else None
+        )
+        condition = "".join(loop.condition.text.split())
+        if halves not in ((">>=", "1"), ("/=", "2")) or condition not in (f"{loop.variable}>0", f"{loop.variable}>=1"):
+            continue
+        if len(inside) == 1 and loop.declared and (call := _folded(inside[0])) is not None:
+            distance = shuffle_distance(call)
+            if (
+                distance is not None
+                and distance.text == loop.variable
+                and ("down" in callee(call) or "xor" in callee(call))
+            ):
+                found.append((loop, call))
+    return found
+
+
+def _folded(node: Node) -> Node | None:
+    """The shuffle in `v += shuffle(v)` or `v = fmaxf(v, shuffle(v))`, or None."""
+    if node.kind != "assignment_expression":
+        return None
+    target, right = operands(node)
+    call = right
+    if operator(node) == "=":
+        given = arguments(right)
+        if callee(right) not in ("fmaxf", "fminf", "max", "min") or len(given) != 2 or given[0].text != target.text:
+            return None
+        call = given[1]
+    elif operator(node) != "+=":
+        return None
+    value = shuffled_value(call) if call.kind == "call_expression" else None
+    return call if value is not None and value.text == target.text else None
