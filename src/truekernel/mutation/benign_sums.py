@@ -75,16 +75,19 @@ def sums(tree: Tree) -> list[Sum]:
 
 
 def _wrappable(loop: Node) -> Node | None:
-    """`loop`, or a loop of which it is the whole body, when it stands in braces and no `#pragma` belongs to it."""
+    """`loop`, or a loop of which it is the whole body, when it stands in braces."""
     while loop.parent is not None and loop.parent.kind == "for_statement":
         loop = loop.parent
+    return loop if in_block(loop) else None
+
+
+def _opening(loop: Node, text: str) -> Edit:
+    """Put `text` before a loop, and before the line of a `#pragma` that belongs to it."""
     before, _ = neighbours(loop)
-    pragma = before is not None and before.kind.startswith("preproc")
-    return (
-        loop
-        if in_block(loop) and not pragma and not any("#" in child.text for child in loop.find("preproc_call"))
-        else None
-    )
+    if before is None or not before.kind.startswith("preproc"):
+        return insert_before(loop, f"{text} ")
+    line = loop.tree.data.rfind(b"\n", 0, before.start) + 1
+    return Edit(line, line, f"{text}\n")
 
 
 def _escapes(loop: Node) -> bool:
@@ -110,7 +113,7 @@ def _rewritten(found: list[Sum], declare: str, step: str, finish: str) -> Iterat
     for number, item in enumerate(found):
         words = {"n": number, "type": item.ctype, "acc": item.variable, "term": item.term, "sum": item.statement.text}
         edits += [
-            insert_before(item.wrap, "{ " + declare.format(**words) + " "),
+            _opening(item.wrap, "{ " + declare.format(**words)),
             replace(item.statement, "{ " + step.format(**words) + " }"),
             insert_after(item.wrap, " " + finish.format(**words) + " }"),
         ]
@@ -127,6 +130,11 @@ def _rewritten(found: list[Sum], declare: str, step: str, finish: str) -> Iterat
             "float s = 0; for (int i = 0; i < n; ++i) s += x[i];",
             "float s = 0; { float tk_other0 = 0; bool tk_odd0 = false; for (int i = 0; i < n; ++i) "
             "{ if (tk_odd0) tk_other0 += x[i]; else s += x[i]; tk_odd0 = !tk_odd0; } s += tk_other0; }",
+        ),
+        Example(
+            "{ float s;\n#pragma unroll\nfor (int i = 0; i < n; ++i) s += x[i]; }",
+            "{ float s;\n{ float tk_other0 = 0; bool tk_odd0 = false;\n#pragma unroll\nfor (int i = 0; i < n; ++i) "
+            "{ if (tk_odd0) tk_other0 += x[i]; else s += x[i]; tk_odd0 = !tk_odd0; } s += tk_other0; } }",
         ),
         Example("float s = 0; for (int i = 0; i < n; ++i) { s += x[i]; y[i] = s; }", None),
     ),
