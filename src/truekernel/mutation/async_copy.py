@@ -191,25 +191,31 @@ def stage_not_advanced(tree: Tree) -> Iterator[Edit]:
             continue
         target, value = operands(inside[0])
         steps = operator(inside[0]) in ("^=", "%=") or (operator(inside[0]) == "=" and _cycles(value) is not None)
-        if steps and target.kind == "identifier" and _is_stage(target.text):
+        if target.kind == "identifier" and ((steps and _is_stage(target.text)) or _alternates(target)):
             yield remove_statement(statement)
 
 
 def _alternates(name: Node) -> bool:
-    """Whether a variable is the number of one of two buffers: flipped by `^ 1` or `1 -`, or computed as a remainder by two."""
+    """Whether a variable is the number of one of two buffers: flipped by `^ 1` or `1 -`, computed as a remainder by two, or a copy of such."""
     found = declared_type(name)
     if found is None or not found.integral or name.function is None:
         return False
     value = initial_value(name)
     if value is not None:
-        step = _cycles(value)
-        return step is not None and operands(step[0])[1].text.rstrip("uU") in ("2", "1")
-    return any(
-        target.text == name.text
-        and (operator(node) == "^=" or ((step := _cycles(right)) is not None and step[2] in "^-"))
-        for node in name.function.find("assignment_expression")
-        for target, right in [operands(node)]
-    )
+        return _flips(value)
+    for node in name.function.find("assignment_expression"):
+        target, right = operands(node)
+        if target.text != name.text:
+            continue
+        copied = initial_value(right) if right.kind == "identifier" else right
+        if operator(node) == "^=" or (operator(node) == "=" and copied is not None and _flips(copied)):
+            return True
+    return False
+
+
+def _flips(value: Node) -> bool:
+    step = _cycles(value)
+    return step is not None and (step[2] == "-" or operands(step[0])[1].text.rstrip("uU") in ("2", "1"))
 
 
 def _buffer_indices(tree: Tree) -> Iterator[tuple[Node, Node]]:

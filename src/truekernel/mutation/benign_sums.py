@@ -11,16 +11,16 @@ from truekernel.mutation.rule import Example, rule
 from truekernel.mutation.statements import (
     ForLoop,
     base_name,
+    before_loop,
     body_statements,
     for_loops,
     in_block,
     is_pure,
     is_quiet,
-    neighbours,
     outermost,
 )
 from truekernel.mutation.warp import reduction_loops
-from truekernel.source.edits import insert_after, insert_before, replace
+from truekernel.source.edits import insert_after, replace
 from truekernel.source.query import arguments, callee, operands, operator
 from truekernel.source.tree import Node, Tree
 from truekernel.source.types import declared_type, expression_type
@@ -81,15 +81,6 @@ def _wrappable(loop: Node) -> Node | None:
     return loop if in_block(loop) else None
 
 
-def _opening(loop: Node, text: str) -> Edit:
-    """Put `text` before a loop, and before the line of a `#pragma` that belongs to it."""
-    before, _ = neighbours(loop)
-    if before is None or not before.kind.startswith("preproc"):
-        return insert_before(loop, f"{text} ")
-    line = loop.tree.data.rfind(b"\n", 0, before.start) + 1
-    return Edit(line, line, f"{text}\n")
-
-
 def _escapes(loop: Node) -> bool:
     """Whether a jump out of a loop skips what comes after it."""
     return bool(loop.find("return_statement", "goto_statement"))
@@ -113,7 +104,7 @@ def _rewritten(found: list[Sum], declare: str, step: str, finish: str) -> Iterat
     for number, item in enumerate(found):
         words = {"n": number, "type": item.ctype, "acc": item.variable, "term": item.term, "sum": item.statement.text}
         edits += [
-            _opening(item.wrap, "{ " + declare.format(**words)),
+            before_loop(item.wrap, "{ " + declare.format(**words)),
             replace(item.statement, "{ " + step.format(**words) + " }"),
             insert_after(item.wrap, " " + finish.format(**words) + " }"),
         ]

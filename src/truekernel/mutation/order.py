@@ -136,3 +136,25 @@ def flag_before_data(tree: Tree) -> Iterator[tuple[Edit, Edit]]:
             continue
         if writes_memory(before) and _signals(after):
             yield replace(before, after.text), replace(after, before.text)
+
+
+@rule(
+    "wait-on-flag-removed",
+    "atomic",
+    source="operator catalogue T13, Y11: a block goes on before its predecessor has published",
+    examples=(
+        Example("while (ready[n] == 0) { } y[0] = x[n];", "; y[0] = x[n];"),
+        Example("while (n > 0) { --n; }", None),
+    ),
+)
+def wait_on_flag_removed(tree: Tree) -> Iterator[Edit]:
+    """A loop that waits for another thread's flag is missing."""
+    for loop in tree.device("while_statement"):
+        body, condition = loop.field("body"), loop.field("condition")
+        idle = body is not None and (body.text.strip(" {};\n\t\r") == "" or "__nanosleep" in body.text)
+        if (
+            idle
+            and condition is not None
+            and condition.find("subscript_expression", "pointer_expression", "call_expression")
+        ):
+            yield Edit(loop.start, loop.end, ";")

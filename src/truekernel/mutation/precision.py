@@ -287,6 +287,9 @@ def subnormal_output_flushed(tree: Tree) -> Iterator[Edit]:
 def subnormal_input_flushed(tree: Tree) -> Iterator[Edit]:
     """Subnormal inputs are taken for zero."""
     for node in _loaded(tree):
+        found = declared_type(node.find("identifier")[0])
+        if found is None or found.shared:
+            continue
         yield replace(node, f"(fabsf({node.text}) < 1.17549435e-38f ? 0.0f : {node.text})")
 
 

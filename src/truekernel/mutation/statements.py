@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from truekernel.model import Edit
+from truekernel.source.edits import insert_before
 from truekernel.source.query import arguments, bare, callee, operands, operator, receiver
 from truekernel.source.tree import Node, Tree, function_name
 
@@ -248,3 +250,12 @@ def outermost(nodes: list[Node]) -> list[Node]:
         if not kept or node.start >= kept[-1].end:
             kept.append(node)
     return kept
+
+
+def before_loop(loop: Node, text: str) -> Edit:
+    """Put `text` before a loop, and before the line of a `#pragma` that belongs to it."""
+    before, _ = neighbours(loop)
+    if before is None or not before.kind.startswith("preproc"):
+        return insert_before(loop, f"{text} ")
+    line = loop.tree.data.rfind(b"\n", 0, before.start) + 1
+    return Edit(line, line, f"{text}\n")

@@ -7,8 +7,17 @@ from collections.abc import Iterator
 
 from truekernel.model import Edit
 from truekernel.mutation.rule import Example, rule
-from truekernel.mutation.statements import SHUFFLES, ForLoop, body_statements, calls, for_loops, in_block
-from truekernel.source.edits import insert_after, insert_before, replace
+from truekernel.mutation.statements import (
+    SHUFFLES,
+    ForLoop,
+    before_loop,
+    body_statements,
+    calls,
+    for_loops,
+    in_block,
+    initial_value,
+)
+from truekernel.source.edits import insert_after, replace
 from truekernel.source.query import arguments, bare, callee, operands, operator, receiver
 from truekernel.source.tree import Node, Tree
 
@@ -19,7 +28,8 @@ _REDUCTION = "for (int d = 16; d > 0; d >>= 1) n += __shfl_down_sync(0xffffffffu
 
 def is_full_mask(node: Node) -> bool:
     """Whether an expression names all 32 lanes: a literal, or a constant whose name says so (FULL_MASK, kAllLanes)."""
-    if _FULL.fullmatch(node.text):
+    value = initial_value(node) if node.kind == "identifier" else node
+    if value is not None and _FULL.fullmatch(value.text):
         return True
     name = node.text.lower()
     return node.kind == "identifier" and ("full" in name or "all" in name) and ("mask" in name or "lane" in name)
@@ -305,7 +315,7 @@ def shuffle_in_divergent_branch(tree: Tree) -> Iterator[Edit]:
     """One lane of each warp does not reach the shuffles that name it."""
     for loop in shuffle_loops(tree):
         if in_block(loop.node):
-            yield insert_before(loop.node, "if ((threadIdx.x & 31) != 31) ")
+            yield before_loop(loop.node, "if ((threadIdx.x & 31) != 31)")
 
 
 @rule(
@@ -340,9 +350,8 @@ def scan_guard_dropped(tree: Tree) -> Iterator[Edit]:
     """All lanes add in a scan, those without a partner too."""
     for loop in shuffle_loops(tree):
         for comparison in loop.body.find("binary_expression"):
-            if operator(comparison) in (">=", ">", "<", "<=") and loop.variable in {
-                side.text for side in operands(comparison)
-            }:
+            relates = operator(comparison) in (">=", ">", "<", "<=")
+            if relates and loop.variable in {name.text for name in comparison.find("identifier")}:
                 yield replace(comparison, "true")
 
 
