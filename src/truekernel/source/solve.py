@@ -32,6 +32,7 @@ _WITHOUT_EFFECT = re.compile(
     r"|FuncSetCacheConfig|Stream(?:Create|Destroy)\w*|Event\w+|SetDevice|DeviceSetLimit|ProfilerSt\w+)|f?printf|assert|puts|fflush"
 )
 _CHECK = re.compile(r"\w*(?:CHECK|check|CUDA|SAFE|gpuErr)\w*")
+_CALLS = {"sqrt": "math.sqrt", "min": "min", "max": "max"}
 _IGNORED_TYPES = re.compile(r"cudaError_t|cudaStream_t|cudaEvent_t|cudaError")
 
 
@@ -338,8 +339,5 @@ def _length(entry: str | int) -> str:
     """An entry of a shape as an expression over `axes`."""
     if isinstance(entry, int):
         return str(entry)
-    return (
-        re.sub(r"[A-Za-z_]\w*", lambda match: match[0] if match[0] == "sqrt" else f"axes[{match[0]!r}]", entry)
-        .replace("/", "//")
-        .replace("////", "//")
-    )
+    named = re.sub(r"[A-Za-z_]\w*", lambda match: _CALLS.get(match[0], f"axes[{match[0]!r}]"), entry)
+    return re.sub(r"//?", "//", named)
