@@ -73,6 +73,8 @@ def is_handle(plan: PlanTree, node: PlanNode) -> bool:
 def is_real(plan: PlanTree, node: PlanNode) -> bool:
     """Whether a scalar argument is a real number: a literal with a point, or the result of a true division."""
     syntax = resolved(plan, node).syntax
+    if isinstance(syntax, ast.UnaryOp):
+        syntax = syntax.operand
     if isinstance(syntax, ast.Constant):
         return isinstance(syntax.value, float)
     return any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Div) for part in ast.walk(syntax))
