@@ -28,7 +28,7 @@ def test_styled_on_a_terminal_but_not_with_no_color():
 
 def test_broken_checker_and_unfinished_run_are_said():
     text = printed(make_summary(per_rule=1, broken=True).model_copy(update={"complete": False}))
-    assert "broken: raised ZeroDivisionError" in text
+    assert "is broken: raised ZeroDivisionError" in text
     assert "--resume" in text
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -20,14 +22,16 @@ def print_summary(summary: Summary, console: Console, *, survivors: int = 5) -> 
             f"[yellow]This run is not finished:[/] `truekernel audit --run {summary.run.directory} --resume` goes on."
         )
     console.print(_counts(summary))
-    console.print()
     console.print(_scores(summary))
+    for score in summary.checkers:
+        if score.broken:
+            console.print(Text(f"{score.title} is broken: {score.broken}", style="red"))
     console.print(_classes(summary))
     if summary.vacuity.entries:
         console.print(_vacuity(summary))
     _survivors(summary, console, survivors)
     if summary.scaled:
-        console.print(Text(summary.scaled_note, style="dim"))
+        console.print(Text(f"\n{summary.scaled_note}", style="dim"))
 
 
 def _counts(summary: Summary) -> Text:
@@ -41,28 +45,36 @@ def _counts(summary: Summary) -> Text:
     )
 
 
-def _table(title: str, *columns: str) -> Table:
+def _table(title: str, *columns: str, texts: int = 1) -> Table:
+    """A plain table whose first `texts` columns hold words, the others figures; the first is never broken."""
     table = Table(
-        title=title,
+        title=f"\n{title}",
         title_justify="left",
         title_style="bold",
         header_style="dim",
         box=None,
         pad_edge=False,
-        padding=(0, 2, 0, 0),
+        padding=(0, 1, 0, 0),
     )
     for number, column in enumerate(columns):
-        table.add_column(column, justify="left" if number == 0 else "right", overflow="fold")
+        justify: Literal["left", "right"] = "left" if number < texts else "right"
+        table.add_column(column, justify=justify, overflow="fold", no_wrap=number == 0)
     return table
 
 
 def _scores(summary: Summary) -> Table:
     table = _table(
-        "Scores (95 % intervals)", "checker", "accepts wrong", "", "rejects right", "+ quarantined", "- vacuous"
+        "Scores",
+        "checker",
+        "accepts\nwrong",
+        "95 %\ninterval",
+        "rejects\nright",
+        "with quar-\nantined",
+        "without\nvacuous",
     )
     for score in summary.checkers:
         if score.broken:
-            table.add_row(Text(score.title), Text(f"broken: {score.broken}", style="red"))
+            table.add_row(Text(score.title), Text("broken", style="red"))
             continue
         right = score.false_rejection
         table.add_row(
@@ -88,9 +100,11 @@ def _classes(summary: Summary) -> Table:
 
 
 def _vacuity(summary: Summary) -> Table:
-    table = _table("Vacuous: a trivial output passes", "problem", "checker", "sizes", "what passes", "margin")
+    table = _table("Vacuous: a trivial output passes", "problem", "checker", "sizes", "what passes", "margin", texts=4)
+    titles = _titles(summary)
     for entry in summary.vacuity.entries[:12]:
-        table.add_row(entry.problem, Text(entry.checker), entry.size, entry.trivial, wording.margin(entry))
+        checker = titles.get(entry.checker, entry.checker) if entry.size == "audit" else entry.checker
+        table.add_row(entry.problem, Text(checker), entry.size, entry.trivial, wording.margin(entry))
     left = len(summary.vacuity.entries) - 12
     if left > 0:
         table.caption = f"and {left} more"
@@ -100,14 +114,23 @@ def _vacuity(summary: Summary) -> Table:
 def _survivors(summary: Summary, console: Console, most: int) -> None:
     if not summary.survivors or most < 1:
         return
-    console.print(Text(f"Wrong kernels that a checker accepts: {len(summary.survivors)}", style="bold"))
+    console.print(Text(f"\nWrong kernels that a checker accepts: {len(summary.survivors)}", style="bold"))
+    titles = _titles(summary)
     for survivor in summary.survivors[:most]:
         rules = ", ".join(dict.fromkeys(change.rule for change in survivor.changes))
         console.print(
-            Text(f"  {survivor.program}: {rules}; accepted by {', '.join(survivor.accepted_by)}"), soft_wrap=True
+            Text(
+                f"  {survivor.program}: {rules}; accepted by {', '.join(titles.get(name, name) for name in survivor.accepted_by)}"
+            ),
+            soft_wrap=True,
         )
         console.print(
             Text(f"    {wording.replay_command(survivor.id, summary.run.directory)}", style="cyan"), soft_wrap=True
         )
     if len(summary.survivors) > most:
         console.print(Text(f"  and {len(summary.survivors) - most} more, in the HTML report", style="dim"))
+
+
+def _titles(summary: Summary) -> dict[str, str]:
+    """Checkers' names as they are shown: "(scaled)" after those that were measured at other sizes than their own."""
+    return {score.name: score.title for score in summary.checkers}

@@ -1,0 +1,102 @@
+"""Calls that can't be right end with one line and exit code 2, and nothing is lost."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from truekernel.cli import main
+from truekernel.execution import simt
+from truekernel.store import Store
+
+
+def refused(argv, capsys):
+    """The one line that a wrong call ends with."""
+    assert main(argv) == 2
+    err = capsys.readouterr().err.splitlines()
+    assert len([line for line in err if line.startswith("truekernel: ")]) == 1 and "Traceback" not in "".join(err)
+    return err[-1]
+
+
+@pytest.mark.parametrize(
+    ("argv", "near"),
+    [
+        (["--checker", "kernelbnech"], "did you mean kernelbench"),
+        (["--checker", "no_such_module:fn"], "no_such_module"),
+        (["--problems", "sofmax"], "did you mean softmax"),
+        (["--rules", "drop-gaurd"], "did you mean drop-guard"),
+        (["--problems", "softmax", "--rules", "zzz*"], "unknown rule 'zzz*'"),
+    ],
+)
+def test_unknown_names_are_answered_with_near_ones(argv, near, capsys):
+    assert near in refused(["audit", "--run", "here", *argv], capsys)
+    assert not Path("here").exists()
+
+
+def test_no_compiler(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("TRUEKERNEL_CXX", raising=False)
+    monkeypatch.setattr("truekernel.execution.simt.toolchain._zig", lambda: None)
+    forget_compilers()
+    try:
+        assert "no C++ compiler found: apt install clang" in refused(["audit", "--run", "here"], capsys)
+        assert not Path("here").exists()
+        assert main(["doctor"]) == 1
+        out = capsys.readouterr().out
+        assert "missing  compiler" in out and "mend: apt install clang" in out
+    finally:
+        forget_compilers()
+
+
+def forget_compilers():
+    simt.default_compiler.cache_clear()
+    simt.toolchain._identify.cache_clear()
+
+
+def test_compiler_that_does_not_run(monkeypatch, capsys):
+    monkeypatch.setenv("TRUEKERNEL_CXX", "no-such-compiler")
+    forget_compilers()
+    try:
+        assert "TRUEKERNEL_CXX='no-such-compiler' does not run" in refused(["audit"], capsys)
+    finally:
+        forget_compilers()
+
+
+def test_run_directory_that_holds_no_run(capsys):
+    assert "holds no run" in refused(["report", "nowhere"], capsys)
+    assert "holds no run" in refused(["replay", "abc", "--run", "nowhere"], capsys)
+
+
+def test_run_directory_below_a_file(capsys):
+    Path("file").write_text("")
+    assert "choose another --run directory" in refused(["audit", "--problems", "softmax", "--run", "file/run"], capsys)
+
+
+def test_run_directory_in_use(capsys):
+    Store.create(Path("old"), {}).close()
+    assert "already holds a run: give --resume" in refused(["audit", "--problems", "softmax", "--run", "old"], capsys)
+
+
+def test_run_directory_of_another_version(capsys):
+    Store.create(Path("old"), {}).close()
+    with sqlite3.connect("old/run.sqlite") as connection:
+        connection.execute("UPDATE meta SET value = '99' WHERE key = 'format'")
+    before = Path("old/run.sqlite").read_bytes()
+    assert "made by another version (format 99" in refused(["report", "old"], capsys)
+    assert "made by another version (format 99" in refused(["audit", "--run", "old", "--resume"], capsys)
+    assert Path("old/run.sqlite").read_bytes() == before
+
+
+def test_run_directory_whose_file_is_damaged(capsys):
+    Path("old").mkdir()
+    Path("old/run.sqlite").write_bytes(b"this is no database" * 100)
+    assert "choose another --run directory" in refused(["report", "old"], capsys)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_full_disk_is_a_failure_of_the_machine(capsys, monkeypatch):
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr("sys.stdout", full)
+        assert main(["rules"]) == 3
+        monkeypatch.undo()
+    assert "No space left on device" in capsys.readouterr().err
