@@ -28,6 +28,7 @@ def test_a_perfect_output_has_no_error():
     # torch.allclose never accepts a NaN, and neither does a flat tolerance.
     assert found.pop("mismatch:0.01:0.01") == 1
     assert found.pop("flat") == LIMIT
+    assert (found.pop("elements"), found.pop("precision")) == (4, 24)
     assert set(found.values()) == {0.0}
 
 
@@ -105,6 +106,7 @@ def test_an_empty_output_has_zeros_everywhere():
     want = expect_values([])
     found = measure([], want, tolerances=[(0.1, 0.1)])
     assert tuple(found) == statistic_names([(0.1, 0.1)])
+    assert found.pop("precision") == 24
     assert set(found.values()) == {0.0}
 
 

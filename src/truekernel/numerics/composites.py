@@ -15,19 +15,19 @@ import torch
 Tensor = torch.Tensor
 
 
-def softmax(x: Tensor, dim: int, half_to_float: bool = False) -> Tensor:
+def softmax(x: Tensor, dim: int, half_to_float: bool = False) -> Tensor:  # noqa: ARG001
     """exp(x - max) / sum(exp(x - max))."""
     powers = torch.exp(x - x.amax(dim, keepdim=True))
     return powers / powers.sum(dim, keepdim=True)
 
 
-def log_softmax(x: Tensor, dim: int, half_to_float: bool = False) -> Tensor:
+def log_softmax(x: Tensor, dim: int, half_to_float: bool = False) -> Tensor:  # noqa: ARG001
     """(x - max) - log(sum(exp(x - max)))."""
     shifted = x - x.amax(dim, keepdim=True)
     return shifted - torch.log(torch.exp(shifted).sum(dim, keepdim=True))
 
 
-def logsumexp(x: Tensor, dim: Sequence[int], keepdim: bool = False) -> Tensor:
+def logsumexp(x: Tensor, dim: list[int], keepdim: bool = False) -> Tensor:
     """log(sum(exp(x - max))) + max."""
     top = x.amax(dim, keepdim=True)
     top = torch.where(top.isinf(), torch.zeros_like(top), top)
@@ -35,7 +35,7 @@ def logsumexp(x: Tensor, dim: Sequence[int], keepdim: bool = False) -> Tensor:
     return total if keepdim else total.squeeze(tuple(dim))
 
 
-def _moments(x: Tensor, dims: Sequence[int], correction: float = 0.0) -> tuple[Tensor, Tensor, Tensor]:
+def _moments(x: Tensor, dims: list[int], correction: float = 0.0) -> tuple[Tensor, Tensor, Tensor]:
     """Centred values, mean and variance over `dims`, which are kept."""
     count = math.prod(x.shape[d] for d in dims)
     mean = x.mean(dims, keepdim=True)
@@ -73,7 +73,7 @@ def batch_norm(
     running_mean: Tensor | None,
     running_var: Tensor | None,
     training: bool,
-    momentum: float,
+    momentum: float,  # noqa: ARG001
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Normalise each channel with the batch's moments, or with the running ones outside of training."""
@@ -94,10 +94,10 @@ def _affine(x: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
     return x + bias if bias is not None else x
 
 
-def _dims(x: Tensor, dim: Sequence[int] | int | None) -> list[int]:
+def _dims(x: Tensor, dim: Any) -> list[int]:
     if dim is None or (isinstance(dim, list | tuple) and not dim):
         return list(range(x.dim()))
-    return [d % x.dim() for d in (dim if isinstance(dim, list | tuple) else [dim])]  # type: ignore[list-item, union-attr]
+    return [d % x.dim() for d in (dim if isinstance(dim, list | tuple) else [dim])]
 
 
 def var(
@@ -124,7 +124,7 @@ def std(
     return torch.sqrt(var(x, dim, unbiased, keepdim, correction=correction))
 
 
-def vector_norm(x: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+def vector_norm(x: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:  # noqa: ARG001
     """Norms of order 1, 2 and infinity; others through powers."""
     dims, size = _dims(x, dim), x.abs()
     if ord == math.inf:

@@ -178,5 +178,5 @@ def deviations(
         with torch.no_grad(), Perturber(run, steps, accumulator):
             outputs = function()
         for total, output, part in zip(squares, outputs, truth, strict=True):
-            total += (output.to(torch.float64).reshape(-1) - part.reshape(-1)).square_()
+            total.add_((output.to(torch.float64).reshape(-1) - part.reshape(-1)).square_())
     return [np.nan_to_num((total / runs).sqrt_().numpy(), nan=0.0, posinf=0.0) for total in squares]

@@ -8,8 +8,7 @@ from typing import Any
 
 import torch
 
-EXACT = frozenset(
-    """
+_EXACT_NAMES = """
     abs neg relu sign positive clamp clamp_min clamp_max clip maximum minimum fmax fmin max min amax amin aminmax argmax argmin topk sort
     kthvalue median mode where masked_fill masked_select gather scatter index index_put index_select take take_along_dim embedding
     cat stack flip roll triu tril constant_pad_nd pad reflection_pad1d reflection_pad2d replication_pad1d replication_pad2d clone copy
@@ -20,8 +19,8 @@ EXACT = frozenset(
     max_pool3d_with_indices adaptive_max_pool1d adaptive_max_pool2d upsample_nearest1d upsample_nearest2d signbit copysign nan_to_num
     unsafe_view _reshape_alias _unsafe_view one_hot searchsorted bucketize pixel_shuffle im2col _local_scalar_dense item nonzero cummax
     cummin remainder fmod
-    """.split()
-)
+"""
+EXACT = frozenset(_EXACT_NAMES.split())
 """Operators whose result needs no rounding."""
 
 TRANSCENDENTAL: dict[str, float] = {
@@ -54,11 +53,21 @@ TRANSCENDENTAL: dict[str, float] = {
 least 2 and for combined functions a sum of their parts; in units of u here. Everything else rounds once."""
 
 SUMS = frozenset(
-    "sum mean nansum prod avg_pool1d avg_pool2d avg_pool3d _adaptive_avg_pool2d adaptive_avg_pool1d".split()
+    (
+        "sum",
+        "mean",
+        "nansum",
+        "prod",
+        "avg_pool1d",
+        "avg_pool2d",
+        "avg_pool3d",
+        "_adaptive_avg_pool2d",
+        "adaptive_avg_pool1d",
+    )
 )
 """Results that gather several elements of their first argument."""
 
-SCANS = frozenset("cumsum cumprod logcumsumexp".split())
+SCANS = frozenset(("cumsum", "cumprod", "logcumsumexp"))
 """Result k gathers elements 0..k along a dimension."""
 
 PRODUCTS: dict[str, tuple[int, int]] = {

@@ -48,8 +48,8 @@ def expect(problem: Problem, inputs: Tensors, axes: Axes) -> list[Expected]:
             )
     scales = _scales(problem, inputs, wide, axes, truths)
     result = []
-    for spec, output, truth, scale in zip(problem.outputs, shown, truths, scales, strict=True):
-        ties = None
+    for spec, output, truth, errors in zip(problem.outputs, shown, truths, scales, strict=True):
+        ties, scale = None, errors
         if spec.kind == "index" and problem.ties is not None:
             ties, scale = _ties(problem, wide, axes)
         real = _as_stored(truth.to(torch.float64), spec)

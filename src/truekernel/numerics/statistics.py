@@ -21,8 +21,9 @@ A ratio x/y is 0 when x = 0, and LIMIT when y = 0 < x or when it would exceed LI
   approach the ends, errors of random sign stay within a few units.
 - `unwritten`: number of elements all of whose bytes are 0xFF, where those of r are not; 0 unless the buffer was filled with poison. (A NaN that was
   computed from poison can keep its bits and is counted too.)
+- `elements`: n. `precision`: bits of the significand of the narrowest floating-point output (8, 11, 24 or 53), 0 when all outputs are integers.
 
-An execution with no elements has 0 everywhere.
+An execution with no elements has 0 everywhere, `precision` apart.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ import torch
 
 from truekernel.model import Fill
 from truekernel.numerics.expected import Expected
-from truekernel.numerics.formats import poisoned, to_float64, ulp
+from truekernel.numerics.formats import FORMATS, poisoned, to_float64, ulp
 
 LIMIT = 1e300
 """Stands for an infinite ratio: stores and strict JSON hold finite numbers only."""
@@ -42,7 +43,7 @@ CUT = 1e6
 """Errors beyond this many scales no longer add to `rms` and `bias`, so that one wild element can't hide the rest."""
 RHO_LADDER: tuple[float, ...] = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
 """Multiples of the honest spread for which `bound` is kept."""
-PLAIN: tuple[str, ...] = ("flat", "nonfinite", "worst", "rms", "bias", "unwritten")
+PLAIN: tuple[str, ...] = ("flat", "nonfinite", "worst", "rms", "bias", "unwritten", "elements", "precision")
 
 Tolerance = tuple[float, float]
 
@@ -78,6 +79,8 @@ def statistics(
     _check(outputs, expected)
     result = dict.fromkeys(statistic_names(tolerances, rhos), 0.0)
     elements, squares, signed = 0, 0.0, 0.0
+    precisions = [FORMATS[want.dtype].precision for want in expected if want.dtype in FORMATS]
+    result["precision"] = float(min(precisions, default=0))
     for output, want in zip(outputs, expected, strict=True):
         if not want.elements:
             continue
@@ -100,6 +103,7 @@ def statistics(
         elements += want.elements
         squares += float(np.sum(z * z))
         signed += float(np.sum(np.where(to_float64(want.truth) < 0, -z, z)))
+    result["elements"] = float(elements)
     if squares > 0:
         result["rms"] = float(np.sqrt(squares / elements))
         result["bias"] = float(signed / np.sqrt(squares))

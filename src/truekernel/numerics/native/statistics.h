@@ -37,8 +37,8 @@ struct tk_tolerance {
   double atol, rtol;
 };
 
-// Number of values that tk_statistics writes: flat, nonfinite, worst, rms, bias, unwritten, one for each tolerance, one for each rho.
-static inline int tk_statistics_count(int tolerances, int rhos) { return 6 + tolerances + rhos; }
+// Number of values that tk_statistics writes: flat, nonfinite, worst, rms, bias, unwritten, elements, precision, one for each tolerance, one for each rho.
+static inline int tk_statistics_count(int tolerances, int rhos) { return 8 + tolerances + rhos; }
 
 namespace truekernel_statistics {
 
@@ -268,8 +268,9 @@ void one_output(const tk_output &t, const tk_tolerance *tolerances, int toleranc
   const double flatness = flat<Format>(t);
   if (flatness > values[0]) values[0] = flatness;
   if (poison) values[5] += double(unwritten<Format>(t));
-  for (int k = 0; k < tolerance_count; k++) values[6 + k] += double(mismatches<Format>(t, tolerances[k]));
-  errors<Format>(t, rhos, rho_count, sums, values + 6 + tolerance_count);
+  for (int k = 0; k < tolerance_count; k++) values[8 + k] += double(mismatches<Format>(t, tolerances[k]));
+  if (Format::precision > 0 && (values[7] == 0 || Format::precision < values[7])) values[7] = Format::precision;
+  errors<Format>(t, rhos, rho_count, sums, values + 8 + tolerance_count);
 }
 
 }  // namespace truekernel_statistics
@@ -298,6 +299,7 @@ static inline int tk_statistics(const tk_output *outputs, int output_count, cons
   }
   values[1] = double(sums.nonfinite);
   values[2] = sums.worst;
+  values[6] = double(sums.elements);
   if (sums.squares > 0) {
     values[3] = std::sqrt(sums.squares / double(sums.elements));
     values[4] = sums.signed_sum / std::sqrt(sums.squares);
