@@ -4,7 +4,9 @@ from truekernel.cases.expressions import evaluate, lengths, shape_of
 from truekernel.cases.grammar import Recipe, parse_recipe
 from truekernel.cases.inputs import make_inputs
 from truekernel.cases.recipes import ValueRecipe, recipes
+from truekernel.cases.seeds import is_witness_seed, suite_seed, witness_seed
 from truekernel.cases.shapes import combinations, is_legal, shapes
+from truekernel.cases.witness import witness_cases, witness_shapes
 
 __all__ = [
     "Recipe",
@@ -12,10 +14,15 @@ __all__ = [
     "combinations",
     "evaluate",
     "is_legal",
+    "is_witness_seed",
     "lengths",
     "make_inputs",
     "parse_recipe",
     "recipes",
     "shape_of",
     "shapes",
+    "suite_seed",
+    "witness_cases",
+    "witness_seed",
+    "witness_shapes",
 ]

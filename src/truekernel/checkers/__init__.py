@@ -1,1 +1,7 @@
-"""."""
+"""Published checkers and our own, one file each: suite + judge."""
+
+from truekernel.checkers.checker import Checker, Judgement, Verdict, accepts, fault
+from truekernel.checkers.external import ExternalChecker
+from truekernel.checkers.registry import GROUPS, checkers, resolve
+
+__all__ = ["GROUPS", "Checker", "ExternalChecker", "Judgement", "Verdict", "accepts", "checkers", "fault", "resolve"]

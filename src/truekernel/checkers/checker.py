@@ -1,0 +1,109 @@
+"""What a checker is: a suite of cases and a judge, kept apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from truekernel.model import Case, Configuration, Execution, Problem, Status
+from truekernel.numerics import Tolerance
+
+if TYPE_CHECKING:
+    import torch
+
+Verdict = Literal["accept", "reject", "undetermined"]
+REPORTED: tuple[Status, ...] = (
+    "compile_error",
+    "out_of_bounds",
+    "misaligned",
+    "trap",
+    "timeout",
+    "crash",
+    "deadlock",
+    "barrier_divergence",
+)
+"""Ends that any checker sees: errors that a GPU reports, and hangs (a plain run names a barrier's divergence only when its block can't go on)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a judge says. `why`: one line for people, empty on acceptance."""
+
+    verdict: Verdict
+    why: str = ""
+
+
+ACCEPT = Judgement("accept")
+
+
+class Checker(Protocol):
+    """A suite and a judge, with settings of its authors.
+
+    `configurations`: how every case of the suite is executed; `judge` gets one execution for each, in order. `tolerances`: (atol, rtol) pairs whose
+    mismatches must be among the statistics. `reseedable`: all cases draw from random recipes, so that the same suite on other seeds is the
+    same checker. `needs_outputs`: it judges tensors (`opinion`) instead of statistics; `judge` then leaves everything open.
+    """
+
+    name: str
+    version: str
+    source_url: str
+    configurations: tuple[Configuration, ...]
+    tolerances: tuple[Tolerance, ...]
+    reseedable: bool
+    needs_outputs: bool
+
+    def suite(self, problem: Problem) -> list[Case]:
+        """The cases on which candidates for a problem are judged, in order."""
+        ...
+
+    def judge(self, case: Case, executions: Sequence[Execution]) -> Judgement:
+        """What the executions of one case say."""
+        ...
+
+    def opinion(
+        self, reference: Sequence[torch.Tensor], candidate: Sequence[torch.Tensor], execution: Execution | None
+    ) -> Judgement:
+        """What the outputs of one execution say (None: the candidate is PyTorch itself). Only where `needs_outputs`."""
+        ...
+
+
+def fault(executions: Sequence[Execution]) -> Judgement | None:
+    """The judgement on executions that did not end ok, the same for all checkers; None when all did.
+
+    Faults that a GPU reports reject; what says nothing about the kernel (infrastructure, host arithmetic that differs from CUDA's) and faults
+    that only a sanitiser sees leave it undetermined. An execution without statistics returned outputs of other shapes or dtypes.
+    """
+    opened = None
+    for execution in executions:
+        status = execution.outcome.status
+        if status in REPORTED:
+            return Judgement("reject", f"{status.replace('_', ' ')} {execution.outcome.message}".strip())
+        if status != "ok":
+            opened = opened or Judgement(
+                "undetermined", f"{status.replace('_', ' ')} {execution.outcome.message}".strip()
+            )
+        elif not execution.statistics:
+            return Judgement("reject", "an output has another shape or dtype")
+    return opened
+
+
+def accepts(
+    checker: Checker, suite: Sequence[Case], executions: Mapping[tuple[str, Configuration], Execution]
+) -> Judgement:
+    """A checker's verdict over its whole suite: the first case that rejects rejects, else anything left open leaves it open.
+
+    `executions`: by (case id, configuration). A suite of no cases decides nothing.
+    """
+    opened = None if suite else Judgement("undetermined", "the suite has no cases")
+    for case in suite:
+        wanted = [executions.get((case.id, configuration)) for configuration in checker.configurations]
+        found = [execution for execution in wanted if execution is not None]
+        judgement = Judgement("undetermined", f"case {case.id} was not executed")
+        if len(found) == len(wanted):
+            judgement = checker.judge(case, found)
+        if judgement.verdict == "reject":
+            return judgement
+        if judgement.verdict == "undetermined":
+            opened = opened or judgement
+    return opened or ACCEPT

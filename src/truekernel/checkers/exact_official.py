@@ -1,0 +1,51 @@
+"""Ours, for comparison: the official inputs with our strict tolerance, so that the two halves of a checker's gain can be told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from truekernel.cases import suite_seed
+from truekernel.checkers.bound import judge_bound
+from truekernel.checkers.checker import Judgement
+from truekernel.checkers.flat import OFFICIAL_TRIALS, PUBLISHED
+from truekernel.checkers.kernelbench import SEEDS
+from truekernel.model import Case, Configuration, Execution, Problem
+from truekernel.numerics import Tolerance
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, slots=True)
+class ExactOfficial:
+    """KernelBench's cases and executions, judged by `bound`."""
+
+    name: str = "exact-official"
+    version: str = "1"
+    source_url: str = ""
+    configurations: tuple[Configuration, ...] = PUBLISHED
+    tolerances: tuple[Tolerance, ...] = ()
+    reseedable: bool = True
+    needs_outputs: bool = False
+
+    def suite(self, problem: Problem) -> list[Case]:
+        """KernelBench's five cases."""
+        return [
+            Case.of(problem.name, problem.audit_axes(), "official", suite_seed(SEEDS, problem.name, number))
+            for number in range(OFFICIAL_TRIALS)
+        ]
+
+    def judge(self, case: Case, executions: Sequence[Execution]) -> Judgement:
+        """See `bound`."""
+        return judge_bound(case, executions)
+
+    def opinion(
+        self, reference: Sequence[torch.Tensor], candidate: Sequence[torch.Tensor], execution: Execution | None
+    ) -> Judgement:
+        """Not asked: it judges statistics."""
+        raise NotImplementedError(f"{self.name} judges statistics")
+
+
+CHECKERS = (ExactOfficial(),)

@@ -1,0 +1,82 @@
+"""Our checker: about ten cases over recipes and shapes, poisoned outputs, float64 truth (`bound`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from truekernel.cases import combinations, is_legal, shapes, suite_seed
+from truekernel.checkers.bound import judge_bound
+from truekernel.checkers.checker import Judgement
+from truekernel.model import Case, Configuration, Execution, Problem
+from truekernel.numerics import Tolerance
+
+if TYPE_CHECKING:
+    import torch
+
+PLAN: tuple[tuple[str, str], ...] = (
+    ("normal&parameters", "audit"),
+    ("integers", "odd 0"),
+    ("special", "odd 1"),
+    ("normal*5+20&parameters", "odd 0"),
+    ("heavy&parameters", "audit"),
+    ("ramp&parameters", "odd 1"),
+    ("ramp*-1", "odd 2"),
+    ("normal*0.003&parameters", "odd 1"),
+    ("constant&parameters", "odd 2"),
+    ("signed&parameters", "single 0"),
+    ("normal&parameters", "single 1"),
+    ("normal*20", "audit"),
+)
+"""Recipes and shapes: audit lengths; odd k: all axes odd; single k: the k-th shape with one odd axis, from the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Truekernel:
+    """`configurations`: a GPU's schedule, and the reverse one, which shows what depends on the order of threads."""
+
+    name: str = "truekernel"
+    version: str = "1"
+    source_url: str = ""
+    configurations: tuple[Configuration, ...] = (Configuration("gpu", fill="poison"),)
+    tolerances: tuple[Tolerance, ...] = ()
+    reseedable: bool = False
+    needs_outputs: bool = False
+
+    def suite(self, problem: Problem) -> list[Case]:
+        """The plan's cases that the problem's domains allow: whole numbers for linear problems, special values where they are defined."""
+        special = any(spec.domain.nonfinite for spec in problem.inputs)
+        found = []
+        for number, (recipe, shape) in enumerate(PLAN):
+            if (recipe == "integers" and not problem.linear) or (recipe == "special" and not special):
+                continue
+            axes = suite_axes(problem, shape)
+            found.append(Case.of(problem.name, axes, recipe, suite_seed(self.name, problem.name, number)))
+        return list({(case.axes, case.recipe): case for case in found}.values())
+
+    def judge(self, case: Case, executions: Sequence[Execution]) -> Judgement:
+        """See `bound`."""
+        return judge_bound(case, executions)
+
+    def opinion(
+        self, reference: Sequence[torch.Tensor], candidate: Sequence[torch.Tensor], execution: Execution | None
+    ) -> Judgement:
+        """Not asked: it judges statistics."""
+        raise NotImplementedError(f"{self.name} judges statistics")
+
+
+def suite_axes(problem: Problem, shape: str) -> dict[str, int]:
+    """Lengths of a shape of the plan; the audit lengths where the problem has no such shape."""
+    audit = problem.audit_axes()
+    kind, _, number = shape.partition(" ")
+    if kind == "odd":
+        found = [axes for axes in combinations(problem) if is_legal(problem, axes)]
+        return found[min(int(number), len(found) - 1)] if found else audit
+    if kind == "single":
+        single = [axes for axes in shapes(problem)[1:] if sum(axes[name] != audit[name] for name in axes) == 1]
+        return single[-1 - int(number) % len(single)] if single else audit
+    return audit
+
+
+CHECKERS = (Truekernel(),)
