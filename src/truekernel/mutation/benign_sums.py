@@ -101,13 +101,14 @@ def _rewritten(found: list[Sum], declare: str, step: str, finish: str) -> Iterat
     """One variant for all sums: `declare` before the loop, `step` for each term, `finish` after it. Each text is formatted with
     n (a number), type, acc, term."""
     edits: list[Edit] = []
+    wrapped: dict[Node, list[dict[str, object]]] = {}
     for number, item in enumerate(found):
         words = {"n": number, "type": item.ctype, "acc": item.variable, "term": item.term, "sum": item.statement.text}
-        edits += [
-            before_loop(item.wrap, "{ " + declare.format(**words)),
-            replace(item.statement, "{ " + step.format(**words) + " }"),
-            insert_after(item.wrap, " " + finish.format(**words) + " }"),
-        ]
+        edits.append(replace(item.statement, "{ " + step.format(**words) + " }"))
+        wrapped.setdefault(item.wrap, []).append(words)
+    for loop, sums_of_loop in wrapped.items():
+        edits.append(before_loop(loop, " ".join(["{", *(declare.format(**words) for words in sums_of_loop)])))
+        edits.append(insert_after(loop, " ".join(["", *(finish.format(**words) for words in sums_of_loop), "}"])))
     if edits:
         yield tuple(edits)
 
@@ -148,6 +149,12 @@ def two_partial_sums(tree: Tree) -> Iterator[tuple[Edit, ...]]:
         Example(
             "float s = 0; for (int i = 0; i < n; ++i) s += x[i];",
             "float s = 0; { double tk_wide0 = 0; for (int i = 0; i < n; ++i) { tk_wide0 += (double)(x[i]); } s = (float)(s + tk_wide0); }",
+        ),
+        Example(
+            "float s = 0, t = 0; for (int i = 0; i < n; ++i) { s += x[i]; t = fmaf(x[i], w[i], t); }",
+            "float s = 0, t = 0; { double tk_wide0 = 0; double tk_wide1 = 0; for (int i = 0; i < n; ++i) "
+            "{ { tk_wide0 += (double)(x[i]); } { tk_wide1 += (double)(x[i]) * (double)(w[i]); } } "
+            "s = (float)(s + tk_wide0); t = (float)(t + tk_wide1); }",
         ),
         Example("double s = 0; for (int i = 0; i < n; ++i) s += x[i];", None),
     ),
