@@ -45,13 +45,40 @@ class Checker(Protocol):
     same checker. `needs_outputs`: it judges tensors (`opinion`) instead of statistics; `judge` then leaves everything open.
     """
 
-    name: str
-    version: str
-    source_url: str
-    configurations: tuple[Configuration, ...]
-    tolerances: tuple[Tolerance, ...]
-    reseedable: bool
-    needs_outputs: bool
+    @property
+    def name(self) -> str:
+        """Name on the command line."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Version of the settings."""
+        ...
+
+    @property
+    def source_url(self) -> str:
+        """Where the settings come from; empty for ours."""
+        ...
+
+    @property
+    def configurations(self) -> tuple[Configuration, ...]:
+        """How each case is executed."""
+        ...
+
+    @property
+    def tolerances(self) -> tuple[Tolerance, ...]:
+        """(atol, rtol) pairs that must be in the statistics."""
+        ...
+
+    @property
+    def reseedable(self) -> bool:
+        """Whether other seeds make the same checker."""
+        ...
+
+    @property
+    def needs_outputs(self) -> bool:
+        """Whether it judges tensors."""
+        ...
 
     def suite(self, problem: Problem) -> list[Case]:
         """The cases on which candidates for a problem are judged, in order."""
