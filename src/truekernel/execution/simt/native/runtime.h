@@ -39,6 +39,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "include/tk_kernel.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -116,15 +118,8 @@ void tk_child_exit(void) __attribute__((noreturn));
 // ------------------------------------------------------------------------------------------------ kernel libraries
 typedef struct tk_module tk_module;
 
-// What TK_EXPORT(symbol, kernel) defines in a library: found with tk_module_kernel(module, "symbol").
-typedef struct tk_kernel {
-  void (*entry)(void **args);   // calls the kernel in the current device thread; args[i] points at the value of argument i
-  const void *address;          // of the kernel itself
-  const char *name;             // the kernel expression as written
-  uint32_t arg_count;
-  const uint32_t *arg_sizes;    // bytes
-  uint32_t checked;             // 1: library built with TK_CHECKED
-} tk_kernel;
+// Kernels are exported with TK_EXPORT(symbol, kernel expression) of tk_export.h, at the end of a source, one line each; see
+// include/tk_kernel.h for what that defines.
 
 // dlopen with all symbols bound. NULL on failure with a line in `error`. Do it in the server, before forking.
 tk_module *tk_module_open(const char *path, char *error, size_t error_size);
@@ -195,6 +190,10 @@ typedef struct tk_launch_counts {
   uint64_t switches;        // between device threads
   uint64_t accesses;        // hooked memory accesses (checked)
   uint64_t preemptions;     // timer preemptions of a spinning thread
+  // Hazards of a launch that ended well: a GPU doesn't report them. 0 = none, else a source line. Plain build, TK_GPU schedule: a GPU
+  // counts barrier arrivals wherever they come from, so this schedule goes on where the others end with TK_BARRIER_DIVERGENCE.
+  uint32_t divergence_line; // threads of one block met at barriers of different lines
+  uint32_t lane_line;       // a shuffle read a lane that does not take part
 } tk_launch_counts;
 
 // Runs one launch to its end. Returns only when it ended well; every fault ends the child with a report. An invalid launch

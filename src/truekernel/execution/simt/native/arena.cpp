@@ -1,0 +1,221 @@
+// Device buffers. Initial contents live in a memory file that the server fills; a child maps it copy-on-write, so that going
+// back to them means dropping the pages it wrote.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+namespace {
+
+constexpr size_t kSlack = tk::kPage;
+constexpr size_t kGap = size_t(16) << 20;  // inaccessible, between buffers
+constexpr uint8_t kCanary = 0xA5;
+
+size_t whole_pages(size_t bytes) { return (bytes + tk::kPage - 1) / tk::kPage * tk::kPage; }
+
+struct Buffer {
+  uint64_t nbytes;
+  uint32_t role;
+  char *mapping;     // kSlack bytes, then the data, then the slack behind it
+  size_t mapped;     // whole pages
+  size_t file_offset;
+  char *data() const { return mapping + kSlack; }
+};
+
+}  // namespace
+
+struct tk_arena {
+  uint32_t count;
+  Buffer *buffers;
+  char *reservation;
+  size_t reserved;
+  char *pristine;  // the whole file, writable, in the server only
+  size_t file_size;
+  uint8_t *unlocked;        // an input that may be written now
+  int64_t *first_write;     // offset of the first write to an input, or -1
+};
+
+namespace tk {
+
+tk_arena *active_arena;
+
+int nearest_buffer(uint64_t address, int64_t *offset, uint64_t *size) {
+  if (!active_arena) return -1;
+  int nearest = -1;
+  uint64_t least = ~0ull;
+  for (uint32_t i = 0; i < active_arena->count; ++i) {
+    const Buffer &buffer = active_arena->buffers[i];
+    const auto start = reinterpret_cast<uint64_t>(buffer.data());
+    const uint64_t end = start + buffer.nbytes;
+    const uint64_t distance = address < start ? start - address : address >= end ? address - end + 1 : 0;
+    if (distance < least) {
+      least = distance;
+      nearest = int(i);
+      *offset = int64_t(address - start);
+      *size = buffer.nbytes;
+    }
+  }
+  return least < kFar ? nearest : -1;
+}
+
+bool arena_contains(uint64_t address) {
+  return active_arena && address - reinterpret_cast<uint64_t>(active_arena->reservation) < active_arena->reserved;
+}
+
+bool unlock_on_write(uint64_t address) {
+  tk_arena *arena = active_arena;
+  if (!arena) return false;
+  for (uint32_t i = 0; i < arena->count; ++i) {
+    const Buffer &buffer = arena->buffers[i];
+    if (address - reinterpret_cast<uint64_t>(buffer.mapping) >= buffer.mapped) continue;
+    if (arena->unlocked[i]) return false;
+    arena->first_write[i] = int64_t(address - reinterpret_cast<uint64_t>(buffer.data()));
+    tk_arena_unlock(arena, i);
+    return true;
+  }
+  return false;
+}
+
+bool is_protected_input(const Buffer &buffer) { return (buffer.role & 15) == TK_INPUT && !(buffer.role & TK_MUTABLE); }
+
+const void *buffer_start(uint32_t i) { return active_arena->buffers[i].data(); }
+uint64_t buffer_bytes(uint32_t i) { return active_arena->buffers[i].nbytes; }
+uint32_t buffer_role(uint32_t i) { return active_arena->buffers[i].role; }
+uint32_t buffer_count() { return active_arena ? active_arena->count : 0; }
+
+}  // namespace tk
+
+using namespace tk;
+
+extern "C" tk_arena *tk_arena_create(const tk_buffer_spec *specs, uint32_t count) {
+  auto arena = static_cast<tk_arena *>(calloc(1, sizeof(tk_arena)));
+  if (!arena) return nullptr;
+  arena->count = count;
+  arena->buffers = static_cast<Buffer *>(calloc(count + 1, sizeof(Buffer)));
+  arena->unlocked = static_cast<uint8_t *>(calloc(count + 1, 1));
+  arena->first_write = static_cast<int64_t *>(calloc(count + 1, sizeof(int64_t)));
+  size_t span = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    Buffer &buffer = arena->buffers[i];
+    buffer.nbytes = specs[i].nbytes;
+    buffer.role = specs[i].role;
+    buffer.file_offset = arena->file_size;
+    buffer.mapped = kSlack + whole_pages(specs[i].nbytes + kSlack);
+    arena->file_size += buffer.mapped;
+    span += buffer.mapped + kGap;
+  }
+  arena->reserved = span + 2 * kFar;
+  const int file = memfd_create("truekernel-arena", MFD_CLOEXEC);
+  if (file < 0 || ftruncate(file, off_t(arena->file_size + kPage)) != 0) {
+    const int why = errno;
+    if (file >= 0) close(file);
+    tk_arena_destroy(arena);
+    errno = why;
+    return nullptr;
+  }
+  arena->reservation = static_cast<char *>(
+      mmap(nullptr, arena->reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+  arena->pristine = static_cast<char *>(
+      mmap(nullptr, arena->file_size + kPage, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+  if (arena->reservation == MAP_FAILED || arena->pristine == MAP_FAILED) {
+    close(file);
+    tk_arena_destroy(arena);
+    errno = ENOMEM;
+    return nullptr;
+  }
+  // A child must not be able to change what later children start from.
+  madvise(arena->pristine, arena->file_size + kPage, MADV_DONTFORK);
+  char *next = arena->reservation + kFar;
+  for (uint32_t i = 0; i < count; ++i) {
+    Buffer &buffer = arena->buffers[i];
+    const int protection = PROT_READ | (is_protected_input(buffer) ? 0 : PROT_WRITE);
+    buffer.mapping = static_cast<char *>(
+        mmap(next, buffer.mapped, protection, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file, off_t(buffer.file_offset)));
+    next += buffer.mapped + kGap;
+    char *contents = arena->pristine + buffer.file_offset;
+    memset(contents, kCanary, buffer.mapped);
+    memset(contents + kSlack, (buffer.role & 15) == TK_ZEROED ? 0 : 0xFF, buffer.nbytes);
+    arena->first_write[i] = -1;
+  }
+  close(file);
+  return arena;
+}
+
+extern "C" void *tk_arena_pristine(tk_arena *arena, uint32_t buffer) {
+  return arena->pristine + arena->buffers[buffer].file_offset + kSlack;
+}
+
+extern "C" void *tk_arena_address(const tk_arena *arena, uint32_t buffer) { return arena->buffers[buffer].data(); }
+
+extern "C" uint64_t tk_arena_size(const tk_arena *arena, uint32_t buffer) { return arena->buffers[buffer].nbytes; }
+
+extern "C" void tk_arena_destroy(tk_arena *arena) {
+  if (!arena) return;
+  if (arena->reservation && arena->reservation != MAP_FAILED) munmap(arena->reservation, arena->reserved);
+  if (arena->pristine && arena->pristine != MAP_FAILED) munmap(arena->pristine, arena->file_size + kPage);
+  free(arena->buffers);
+  free(arena->unlocked);
+  free(arena->first_write);
+  free(arena);
+}
+
+extern "C" void tk_arena_reset(tk_arena *arena) {
+  active_arena = arena;
+  for (uint32_t i = 0; i < arena->count; ++i) {
+    const Buffer &buffer = arena->buffers[i];
+    if (is_protected_input(buffer)) {
+      if (!arena->unlocked[i]) continue;
+      mprotect(buffer.mapping, buffer.mapped, PROT_READ);
+      arena->unlocked[i] = 0;
+      arena->first_write[i] = -1;
+    }
+    madvise(buffer.mapping, buffer.mapped, MADV_DONTNEED);
+  }
+}
+
+extern "C" void tk_arena_unlock(tk_arena *arena, uint32_t buffer) {
+  if (arena->unlocked[buffer] || !is_protected_input(arena->buffers[buffer])) return;
+  mprotect(arena->buffers[buffer].mapping, arena->buffers[buffer].mapped, PROT_READ | PROT_WRITE);
+  arena->unlocked[buffer] = 1;
+}
+
+// First byte of [from, to) that is not a canary, or `to`.
+static const char *first_change(const char *from, const char *to) {
+  static char canary[kPage];
+  if (canary[0] != char(kCanary)) memset(canary, kCanary, sizeof canary);
+  while (from < to) {
+    const size_t n = size_t(to - from) < kPage ? size_t(to - from) : kPage;
+    if (memcmp(from, canary, n) != 0) {
+      while (*from == char(kCanary)) ++from;
+      return from;
+    }
+    from += n;
+  }
+  return to;
+}
+
+extern "C" uint32_t tk_arena_check(tk_arena *arena, tk_hazard *out, uint32_t capacity) {
+  uint32_t found = 0;
+  for (uint32_t i = 0; i < arena->count; ++i) {
+    const Buffer &buffer = arena->buffers[i];
+    const char *data = buffer.data(), *end = data + buffer.nbytes;
+    if (is_protected_input(buffer)) {
+      const int64_t first = arena->first_write[i];
+      if (first < 0 && !arena->unlocked[i]) continue;
+      if (first >= 0 && first < int64_t(buffer.nbytes) && found < capacity) out[found++] = {TK_HAZARD_INPUT, i, first};
+    }
+    const char *before = first_change(buffer.mapping, data);
+    if (before < data && found < capacity) {
+      // The change nearest to the buffer tells more than the first.
+      while (data[-1] == char(kCanary) && data - 1 > before) --data;
+      out[found++] = {TK_HAZARD_BEFORE, i, data - 1 - buffer.data()};
+    }
+    const char *limit = buffer.mapping + buffer.mapped;
+    const char *after = first_change(end, limit);
+    if (after < limit && found < capacity) out[found++] = {TK_HAZARD_AFTER, i, after - buffer.data()};
+  }
+  return found;
+}

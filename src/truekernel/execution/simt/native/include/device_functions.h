@@ -1,0 +1,2 @@
+// The shim, force-included before every source, has all of it.
+#pragma once
