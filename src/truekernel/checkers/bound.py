@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from truekernel.checkers.checker import ACCEPT, Judgement, fault
 from truekernel.model import Case, Execution
 from truekernel.numerics import bound_name
+from truekernel.numerics.statistics import LIMIT
 
 RHO = 2.0
 """Margin on the honest panel's spread: a variant outside of the panel may be twice as far off."""
@@ -47,14 +48,27 @@ def refuse(case: Case, statistics: Mapping[str, float]) -> str:
         return f"{statistics['unwritten']:.0f} elements were never written"
     if case.recipe.startswith("integers") and statistics["worst"] > 0:
         return "a result on whole numbers is not exact"
-    bound = statistics[bound_name(RHO)]
+    bound, rms, mean = measures(statistics)
     if bound > C:
         return f"an error is {bound:.3g} times what honest arithmetic may show, {C:g} is allowed"
-    elements = statistics["elements"]
-    if elements >= LEAST_ELEMENTS:
-        if statistics["rms"] > RMS:
-            return f"the root mean square error is {statistics['rms']:.3g} error scales, {RMS:g} is allowed"
-        mean = abs(statistics["bias"]) * statistics["rms"] / math.sqrt(elements)
-        if mean > MEAN:
-            return f"the mean error is {mean:.3g} error scales in one direction, {MEAN:g} is allowed"
+    if rms > RMS:
+        return f"the root mean square error is {rms:.3g} error scales, {RMS:g} is allowed"
+    if mean > MEAN:
+        return f"the mean error is {mean:.3g} error scales in one direction, {MEAN:g} is allowed"
     return ""
+
+
+def measures(statistics: Mapping[str, float]) -> tuple[float, float, float]:
+    """The bounded numbers: largest error over its bound, root mean square and mean of error/scale (0 over few elements)."""
+    bound, elements = statistics[bound_name(RHO)], statistics["elements"]
+    if elements < LEAST_ELEMENTS:
+        return bound, 0.0, 0.0
+    return bound, statistics["rms"], abs(statistics["bias"]) * statistics["rms"] / math.sqrt(elements)
+
+
+def margin_bound(case: Case, statistics: Mapping[str, float]) -> float:
+    """Largest share of an allowed number that is used; LIMIT where a class of fault has no allowance."""
+    if refuse(case, {**statistics, bound_name(RHO): 0.0, "elements": 0.0}):
+        return LIMIT
+    bound, rms, mean = measures(statistics)
+    return max(bound / C, rms / RMS, mean / MEAN)

@@ -88,6 +88,10 @@ class Checker(Protocol):
         """What the executions of one case say."""
         ...
 
+    def margin(self, case: Case, statistics: Mapping[str, float]) -> float:
+        """Share of what is allowed that an execution's statistics use: `judge` accepts up to 1. NaN where it judges tensors."""
+        ...
+
     def opinion(
         self, reference: Sequence[torch.Tensor], candidate: Sequence[torch.Tensor], execution: Execution | None
     ) -> Judgement:

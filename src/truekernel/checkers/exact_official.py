@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from truekernel.cases import suite_seed
-from truekernel.checkers.bound import judge_bound
+from truekernel.checkers.bound import judge_bound, margin_bound
 from truekernel.checkers.checker import Judgement
 from truekernel.checkers.flat import OFFICIAL_TRIALS, PUBLISHED
 from truekernel.checkers.kernelbench import SEEDS
@@ -40,6 +40,10 @@ class ExactOfficial:
     def judge(self, case: Case, executions: Sequence[Execution]) -> Judgement:
         """See `bound`."""
         return judge_bound(case, executions)
+
+    def margin(self, case: Case, statistics: Mapping[str, float]) -> float:
+        """See `bound`."""
+        return margin_bound(case, statistics)
 
     def opinion(
         self, reference: Sequence[torch.Tensor], candidate: Sequence[torch.Tensor], execution: Execution | None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,10 @@ class ExternalChecker:
     def judge(self, case: Case, executions: Sequence[Execution]) -> Judgement:  # noqa: ARG002
         """Faults as for every checker; the rest needs outputs."""
         return fault(executions) or Judgement("undetermined", f"{self.name} judges tensors, not statistics")
+
+    def margin(self, case: Case, statistics: Mapping[str, float]) -> float:  # noqa: ARG002
+        """Unknown: it judges tensors."""
+        return math.nan
 
     def opinion(
         self, reference: Sequence[torch.Tensor], candidate: Sequence[torch.Tensor], execution: Execution | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -56,12 +56,20 @@ class FlatChecker:
             return found
         for execution in executions:
             statistics = execution.statistics
-            tolerance = self.half if 0 < statistics["precision"] <= HALF_PRECISION else self.single
+            tolerance = self.tolerance(statistics)
             refused = statistics[mismatch_name(tolerance, tolerance)]
             if refused > 0:
                 share = f"{refused:.0f} of {statistics['elements']:.0f} elements"
                 return Judgement("reject", f"{share} differ by more than atol = rtol = {tolerance:g}")
         return ACCEPT
+
+    def tolerance(self, statistics: Mapping[str, float]) -> float:
+        """atol = rtol at the precision of the run."""
+        return self.half if 0 < statistics["precision"] <= HALF_PRECISION else self.single
+
+    def margin(self, case: Case, statistics: Mapping[str, float]) -> float:  # noqa: ARG002
+        """The flat tolerance that the output would need, over the one that it gets (up to roundings at the boundary)."""
+        return statistics["flat"] / self.tolerance(statistics)
 
     def opinion(
         self, reference: Sequence[torch.Tensor], candidate: Sequence[torch.Tensor], execution: Execution | None

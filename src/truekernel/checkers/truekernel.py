@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from truekernel.cases import combinations, is_legal, shapes, suite_seed
-from truekernel.checkers.bound import judge_bound
+from truekernel.checkers.bound import judge_bound, margin_bound
 from truekernel.checkers.checker import Judgement
 from truekernel.model import Case, Configuration, Execution, Problem
 from truekernel.numerics import Tolerance
@@ -58,6 +58,10 @@ class Truekernel:
     def judge(self, case: Case, executions: Sequence[Execution]) -> Judgement:
         """See `bound`."""
         return judge_bound(case, executions)
+
+    def margin(self, case: Case, statistics: Mapping[str, float]) -> float:
+        """See `bound`."""
+        return margin_bound(case, statistics)
 
     def opinion(
         self, reference: Sequence[torch.Tensor], candidate: Sequence[torch.Tensor], execution: Execution | None
