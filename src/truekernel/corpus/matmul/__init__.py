@@ -1,0 +1,1 @@
+"""Problems and programs of the family matmul."""
