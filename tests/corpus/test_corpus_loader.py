@@ -90,6 +90,11 @@ def test_file_with_host_code_gets_a_plan_and_keeps_its_kernels(tmp_path: Path) -
     assert "def launch(run, inputs, axes)" in program.plan_source
 
 
+def test_text_that_is_not_cuda_is_refused_with_its_place(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match=r"mine\.cu:\d+:\d+: "):
+        load_program(write(tmp_path, "Dear reader, this is a letter. It has ( no kernels } at all; you see?", PLAN))
+
+
 def test_file_with_host_code_needs_a_problem(tmp_path: Path) -> None:
     with pytest.raises(BadInputError, match="name one"):
         load_program(write(tmp_path, HOST, None))

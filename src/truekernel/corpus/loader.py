@@ -12,6 +12,7 @@ from typing import Any
 
 from truekernel.errors import BadInputError, SourceError, UnknownNameError
 from truekernel.model import FAMILIES, Problem, Program
+from truekernel.source import cut_kernels, parse_cuda, translate_solve
 
 _ROOT = Path(__file__).parent
 _BACKENDS = ("simt", "cuda")
@@ -40,21 +41,19 @@ def load_program(path: str | Path, *, problem: str | None = None) -> Program:
         cu = cu.with_name(cu.name + ".cu")
     text = _read(cu)
     plan_path = cu.with_suffix(".py")
-    constants: dict[str, Any] = {}
-    if plan_path.exists():
-        plan_source = _read(plan_path)
-        constants = _plan_constants(plan_source, plan_path)
-        source = text
-    else:
-        from truekernel.source import cut_kernels, translate_solve
-
-        source = cut_kernels(text).source
-        plan_source = translate_solve(text)
+    plan_source = _read(plan_path) if plan_path.exists() else None
+    constants = _plan_constants(plan_source, plan_path) if plan_source is not None else {}
     problem = problem or constants.get("PROBLEM")
     if problem is None:
         raise BadInputError(f"{cu}: no problem given: name one, or set PROBLEM in {plan_path.name}")
     if problem not in _problems():
         raise UnknownNameError("problem", problem, list(_problems()))
+    if plan_source is None:
+        source = cut_kernels(text, str(cu)).source
+        plan_source = translate_solve(text, _problems()[problem], str(cu))
+    else:
+        parse_cuda(text, str(cu))
+        source = text
     return Program(
         name=cu.stem,
         problem=problem,
