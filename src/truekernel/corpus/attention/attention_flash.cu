@@ -1,5 +1,6 @@
-// Attention without storing scores. The warps of a block take one query each and share tiles of 32 keys and values in shared
-// memory; a lane scores one key of the tile. Running maximum, sum and output are rescaled from tile to tile.
+// Attention without storing scores. The warps of a block take one query each and share tiles of 32 keys and values
+// in shared memory; a lane scores one key of the tile. Running maximum, sum and output are rescaled from tile to
+// tile.
 #include <math_constants.h>
 
 constexpr int KEYS = 32;  // keys in a tile, one a lane

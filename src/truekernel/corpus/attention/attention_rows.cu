@@ -1,5 +1,5 @@
-// Attention, one block a query: all its scores are kept in shared memory, normalised, and then weigh the values. Keys are
-// read as float4 where the head width allows it.
+// Attention, one block a query: all its scores are kept in shared memory, normalised, and then weigh the values.
+// Keys are read as float4 where the head width allows it.
 #include <math_constants.h>
 
 template <int THREADS, bool MAXIMUM>

@@ -1,13 +1,13 @@
-// Causal attention in float16, one thread a query. Query and output stay in registers as float32; tiles of keys and values go
-// through shared memory in pairs of halves. Tiles that no query of the block may see are not read.
+// Causal attention in float16, one thread a query. Query and output stay in registers as float32; tiles of keys and
+// values go through shared memory in pairs of halves. Tiles that no query of the block may see are not read.
 #include <cuda_fp16.h>
 #include <math_constants.h>
 
 // grid (tiles of queries, heads); tensors [heads, length, PAIRS] of pairs
 template <int PAIRS, int KEYS, int THREADS>
 __global__ void __launch_bounds__(THREADS)
-    causal_attention_threads(const __half2* __restrict__ q, const __half2* __restrict__ k, const __half2* __restrict__ v,
-                             __half2* __restrict__ y, int length, float scale) {
+    causal_attention_threads(const __half2* __restrict__ q, const __half2* __restrict__ k,
+                             const __half2* __restrict__ v, __half2* __restrict__ y, int length, float scale) {
     __shared__ __half2 tile_k[KEYS][PAIRS];
     __shared__ __half2 tile_v[KEYS][PAIRS];
     const size_t head = (size_t)blockIdx.y * length * PAIRS;

@@ -1,5 +1,5 @@
-// Rotary embedding of bfloat16 heads, one block a token. Where the number of pairs is even, two neighbouring pairs are loaded,
-// rotated in float32 and stored together.
+// Rotary embedding of bfloat16 heads, one block a token. Where the number of pairs is even, two neighbouring pairs
+// are loaded, rotated in float32 and stored together.
 #include <cuda_bf16.h>
 
 __device__ __forceinline__ float2 rotate(float first, float second, float cosine, float sine) {

@@ -1,5 +1,6 @@
-// Strided, dilated 1-D convolution. A block computes TILE_L neighbouring positions of TILE_O output channels; for CHUNK input
-// channels at a time the stretch of input that they share and their filters are staged in shared memory.
+// Strided, dilated 1-D convolution. A block computes TILE_L neighbouring positions of TILE_O output channels; for
+// CHUNK input channels at a time the stretch of input that they share and their filters are staged in shared
+// memory.
 
 template <int KERNEL, int STRIDE, int DILATION, int TILE_L, int TILE_O, int CHUNK>
 __global__ void conv1d_staged(const float* __restrict__ x, const float* __restrict__ weight, float* __restrict__ y,

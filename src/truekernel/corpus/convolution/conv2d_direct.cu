@@ -1,5 +1,5 @@
-// 2-D convolution, one thread an output pixel. The filter of the block's output channel is read from shared memory; taps that
-// fall into the padding are skipped.
+// 2-D convolution, one thread an output pixel. The filter of the block's output channel is read from shared memory;
+// taps that fall into the padding are skipped.
 
 template <int KERNEL, int STRIDE, int PADDING>
 __global__ void conv2d_direct(const float* __restrict__ x, const float* __restrict__ weight,

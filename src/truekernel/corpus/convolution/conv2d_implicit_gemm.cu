@@ -1,5 +1,5 @@
-// 2-D convolution as a matrix product: filters [O, C * k * k] times patches [C * k * k, pixels of the batch]. The patches are
-// never stored; a block gathers the tile that it needs. A thread computes 2 x 2 outputs.
+// 2-D convolution as a matrix product: filters [O, C * k * k] times patches [C * k * k, pixels of the batch]. The
+// patches are never stored; a block gathers the tile that it needs. A thread computes 2 x 2 outputs.
 
 template <int KERNEL, int STRIDE, int PADDING, int TILE_O, int TILE_P, int BK>
 __global__ void __launch_bounds__(TILE_O* TILE_P / 4)

@@ -1,5 +1,5 @@
-// Transposed 1-D convolution, gathered: a thread sums what reaches its output, so that nothing is added atomically. Input i
-// reaches output i * STRIDE - PADDING + k * DILATION through tap k.
+// Transposed 1-D convolution, gathered: a thread sums what reaches its output, so that nothing is added atomically.
+// Input i reaches output i * STRIDE - PADDING + k * DILATION through tap k.
 
 template <int KERNEL, int STRIDE, int PADDING, int DILATION>
 __global__ void conv_transpose1d_gather(const float* __restrict__ x, const float* __restrict__ weight,

@@ -1,5 +1,5 @@
-// Depthwise 2-D convolution. A block loads its input tile with a halo of KERNEL - 1 rows and columns into shared memory; the
-// filter of its channel sits in registers.
+// Depthwise 2-D convolution. A block loads its input tile with a halo of KERNEL - 1 rows and columns into shared
+// memory; the filter of its channel sits in registers.
 
 template <int KERNEL, int TILE_X, int TILE_Y>
 __global__ void depthwise_conv2d_halo(const float* __restrict__ x, const float* __restrict__ weight,

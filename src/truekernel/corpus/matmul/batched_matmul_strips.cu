@@ -1,5 +1,5 @@
-// Batched matrix product. A thread owns COLUMNS outputs of one row, TILE columns apart, so that reads of B coalesce and each
-// value of A that is read from shared memory is used COLUMNS times. The batch is the grid's third axis.
+// Batched matrix product. A thread owns COLUMNS outputs of one row, TILE columns apart, so that reads of B coalesce
+// and each value of A that is read from shared memory is used COLUMNS times. The batch is the grid's third axis.
 
 template <int TILE, int COLUMNS>
 __global__ void batched_matmul_strips(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c,

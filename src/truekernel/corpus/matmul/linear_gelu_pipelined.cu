@@ -1,5 +1,5 @@
-// Linear layer with a fused epilogue. Both factors are read along K; the tiles are double-buffered, so that one barrier a
-// step is enough: while a tile is used, the next one is stored into the other buffer.
+// Linear layer with a fused epilogue. Both factors are read along K; the tiles are double-buffered, so that one
+// barrier a step is enough: while a tile is used, the next one is stored into the other buffer.
 
 __device__ __forceinline__ float gelu(float z) { return 0.5f * z * (1.0f + erff(z * 0.70710678118654752f)); }
 

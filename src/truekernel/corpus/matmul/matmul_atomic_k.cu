@@ -1,5 +1,5 @@
-// Matrix product with a long inner axis, partial sums added atomically. A block takes ROWS rows of A over one slice of K
-// into shared memory and streams B past it, one thread a column.
+// Matrix product with a long inner axis, partial sums added atomically. A block takes ROWS rows of A over one slice
+// of K into shared memory and streams B past it, one thread a column.
 
 template <int ROWS, int SLICE>
 __global__ void matmul_atomic_k(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, int M,

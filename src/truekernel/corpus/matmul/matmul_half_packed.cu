@@ -1,5 +1,5 @@
-// Matrix product of float16 matrices on ordinary cores. A thread computes two neighbouring columns of two rows; B is read
-// in pairs where its row length is even, and products are summed in float32.
+// Matrix product of float16 matrices on ordinary cores. A thread computes two neighbouring columns of two rows; B
+// is read in pairs where its row length is even, and products are summed in float32.
 #include <cuda_fp16.h>
 
 template <int SIDE, int BK>

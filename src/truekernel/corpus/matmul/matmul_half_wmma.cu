@@ -1,5 +1,6 @@
-// Matrix product of float16 matrices on tensor cores. Four warps compute a tile of 32 x 32 outputs, one 16 x 16 fragment
-// each. Tiles are staged through shared memory with zeros beyond the edges; sums are float32 and rounded once.
+// Matrix product of float16 matrices on tensor cores. Four warps compute a tile of 32 x 32 outputs, one 16 x 16
+// fragment each. Tiles are staged through shared memory with zeros beyond the edges; sums are float32 and rounded
+// once.
 #include <cuda_fp16.h>
 #include <mma.h>
 

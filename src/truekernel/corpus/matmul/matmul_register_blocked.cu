@@ -1,11 +1,11 @@
-// Matrix product with register blocking: a block computes BM x BN outputs, a thread TM x TN of them as an outer product.
-// The tile of A is kept transposed, so that both fragments are read along rows; rows of B are moved as float4 where
-// the row length allows it.
+// Matrix product with register blocking: a block computes BM x BN outputs, a thread TM x TN of them as an outer
+// product. The tile of A is kept transposed, so that both fragments are read along rows; rows of B are moved as
+// float4 where the row length allows it.
 
 template <int BM, int BN, int BK, int TM, int TN>
 __global__ void __launch_bounds__((BM / TM) * (BN / TN))
-    matmul_register_blocked(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, int M, int N,
-                            int K) {
+    matmul_register_blocked(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, int M,
+                            int N, int K) {
     constexpr int THREADS = (BM / TM) * (BN / TN);
     __shared__ float tile_a[BK][BM + 4];  // padded: the transposing stores would hit one bank
     __shared__ __align__(16) float tile_b[BK][BN];

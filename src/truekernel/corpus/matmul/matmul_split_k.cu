@@ -1,5 +1,5 @@
-// Matrix product with a long inner axis: SPLITS blocks share a tile of the product, each over its part of K, and a second
-// kernel sums their partial products in a fixed order.
+// Matrix product with a long inner axis: SPLITS blocks share a tile of the product, each over its part of K, and a
+// second kernel sums their partial products in a fixed order.
 
 // grid (tiles of N, tiles of M, splits); workspace [splits, M, N]
 template <int TILE, int BK>

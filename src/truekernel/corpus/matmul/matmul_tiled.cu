@@ -1,8 +1,8 @@
 // Matrix product, one thread an output element; square tiles of both factors go through shared memory.
 
 template <int TILE>
-__global__ void matmul_tiled(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, int M, int N,
-                             int K) {
+__global__ void matmul_tiled(const float* __restrict__ a, const float* __restrict__ b, float* __restrict__ c, int M,
+                             int N, int K) {
     __shared__ float tile_a[TILE][TILE];
     __shared__ float tile_b[TILE][TILE];
     const int row = blockIdx.y * TILE + threadIdx.y;

@@ -1,5 +1,5 @@
-// Matrix times vector, one block a row. Four independent sums a thread hide the latency of the loads; rows whose length is a
-// multiple of four are read as float4.
+// Matrix times vector, one block a row. Four independent sums a thread hide the latency of the loads; rows whose
+// length is a multiple of four are read as float4.
 
 template <int THREADS>
 __global__ void __launch_bounds__(THREADS) matvec_unrolled(const float* __restrict__ a, const float* __restrict__ x,

@@ -1,5 +1,6 @@
-// Batch normalisation in training mode: partial moments by slices of each channel, one warp a channel to merge them, and
-// a pass that applies them. Moments follow Welford's recurrence, so a large common offset costs no digits.
+// Batch normalisation in training mode: partial moments by slices of each channel, one warp a channel to merge
+// them, and a pass that applies them. Moments follow Welford's recurrence, so a large common offset costs no
+// digits.
 
 struct Moments {
     float count;

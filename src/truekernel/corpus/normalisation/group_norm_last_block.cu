@@ -1,5 +1,5 @@
-// Group normalisation. Several blocks share a group: each leaves the mean and the squared deviations of its slice, and the
-// block that draws the last ticket merges them. A second kernel applies the result.
+// Group normalisation. Several blocks share a group: each leaves the mean and the squared deviations of its slice,
+// and the block that draws the last ticket merges them. A second kernel applies the result.
 
 template <int THREADS>
 __device__ float block_sum(float value, float* scratch) {
@@ -19,7 +19,7 @@ __device__ float block_sum(float value, float* scratch) {
     return value;
 }
 
-// grid (slices, batch * groups); partial [groups, slices, 2]; tickets [groups], zero at the start; statistics [groups, 2]
+// grid (slices, batch * groups); partial [groups, slices, 2]; tickets [groups], zero at first; statistics [groups, 2]
 template <int THREADS>
 __global__ void group_norm_statistics(const float* __restrict__ x, volatile float* partial, unsigned int* tickets,
                                       float* __restrict__ statistics, int elements, float eps) {

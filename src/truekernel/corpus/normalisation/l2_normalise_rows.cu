@@ -1,5 +1,5 @@
-// Rows scaled to unit length, one block a row. Row length need not be a multiple of four: a row is split into a head up to
-// the next 16-byte boundary, a body that is read as float4, and a tail.
+// Rows scaled to unit length, one block a row. Row length need not be a multiple of four: a row is split into a
+// head up to the next 16-byte boundary, a body that is read as float4, and a tail.
 
 __device__ __forceinline__ float warp_sum(float value) {
     for (int offset = 16; offset > 0; offset >>= 1) value += __shfl_down_sync(0xffffffffu, value, offset);

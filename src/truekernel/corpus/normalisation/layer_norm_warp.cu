@@ -1,5 +1,5 @@
-// Layer normalisation, one warp a row, mean first and squared deviations in a second pass over the (by then cached) row.
-// Rows whose length is a multiple of four are read as float4; what is left over is read one by one.
+// Layer normalisation, one warp a row, mean first and squared deviations in a second pass over the (by then cached)
+// row. Rows whose length is a multiple of four are read as float4; what is left over is read one by one.
 #include <cooperative_groups.h>
 
 namespace cg = cooperative_groups;

@@ -31,9 +31,9 @@ __device__ __forceinline__ Moments warp_merge(Moments v) {
 }
 
 template <int THREADS>
-__global__ void __launch_bounds__(THREADS) layer_norm_welford(const float* __restrict__ x, const float* __restrict__ weight,
-                                                              const float* __restrict__ bias, float* __restrict__ y,
-                                                              int features, float eps) {
+__global__ void __launch_bounds__(THREADS)
+    layer_norm_welford(const float* __restrict__ x, const float* __restrict__ weight, const float* __restrict__ bias,
+                       float* __restrict__ y, int features, float eps) {
     constexpr int WARPS = THREADS / 32;
     __shared__ Moments partial[WARPS];
     __shared__ float row_mean;

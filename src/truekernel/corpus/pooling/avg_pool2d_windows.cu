@@ -1,8 +1,8 @@
-// Average pooling, one thread an output on a 2-D block, one grid layer a plane. The divisor is the part of the window that
-// lies in the image.
+// Average pooling, one thread an output on a 2-D block, one grid layer a plane. The divisor is the part of the
+// window that lies in the image.
 
-__global__ void avg_pool2d_windows(const float* __restrict__ x, float* __restrict__ y, int H, int W, int out_h, int out_w,
-                                   int kernel, int stride, int padding) {
+__global__ void avg_pool2d_windows(const float* __restrict__ x, float* __restrict__ y, int H, int W, int out_h,
+                                   int out_w, int kernel, int stride, int padding) {
     const int ox = blockIdx.x * blockDim.x + threadIdx.x;
     const int oy = blockIdx.y * blockDim.y + threadIdx.y;
     if (ox >= out_w || oy >= out_h) return;

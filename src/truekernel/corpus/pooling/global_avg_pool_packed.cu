@@ -1,5 +1,5 @@
-// Mean of each float16 plane, one block a plane. Halves are read in pairs where planes have an even length; sums are float32
-// and meet in a tree in shared memory whose last level is done by shuffles.
+// Mean of each float16 plane, one block a plane. Halves are read in pairs where planes have an even length; sums
+// are float32 and meet in a tree in shared memory whose last level is done by shuffles.
 #include <cuda_fp16.h>
 
 template <int THREADS>

@@ -1,8 +1,9 @@
-// Max pooling, one thread an output in a grid-stride loop. The window is cut to the image, so padding never wins; NaN does.
+// Max pooling, one thread an output in a grid-stride loop. The window is cut to the image, so padding never wins;
+// NaN does.
 #include <math_constants.h>
 
-__global__ void max_pool2d_direct(const float* __restrict__ x, float* __restrict__ y, int total, int H, int W, int out_h,
-                                  int out_w, int kernel, int stride, int padding) {
+__global__ void max_pool2d_direct(const float* __restrict__ x, float* __restrict__ y, int total, int H, int W,
+                                  int out_h, int out_w, int kernel, int stride, int padding) {
     const int step = gridDim.x * blockDim.x;
     for (int index = blockIdx.x * blockDim.x + threadIdx.x; index < total; index += step) {
         const int ox = index % out_w;

@@ -1,5 +1,5 @@
-// Max pooling with stride 1 in two steps through shared memory: maxima along rows, then along columns of those, so that a
-// window costs 2 * KERNEL comparisons instead of KERNEL * KERNEL.
+// Max pooling with stride 1 in two steps through shared memory: maxima along rows, then along columns of those, so
+// that a window costs 2 * KERNEL comparisons instead of KERNEL * KERNEL.
 #include <math_constants.h>
 
 __device__ __forceinline__ float larger(float a, float b) { return (a > b || isnan(a)) ? a : b; }

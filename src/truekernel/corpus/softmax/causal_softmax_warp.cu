@@ -1,5 +1,5 @@
-// Causal softmax, one warp a query. The first query + 1 scores of its row are exponentiated once and kept in the output
-// until their sum is known; the rest of the row is filled with zeros.
+// Causal softmax, one warp a query. The first query + 1 scores of its row are exponentiated once and kept in the
+// output until their sum is known; the rest of the row is filled with zeros.
 #include <math_constants.h>
 
 __device__ __forceinline__ float warp_max(float value) {

@@ -1,4 +1,5 @@
-// Log-softmax, one block a row, in three passes (maximum, sum, write) with float4 loads where rows are 16-byte aligned.
+// Log-softmax, one block a row, in three passes (maximum, sum, write) with float4 loads where rows are 16-byte
+// aligned.
 #include <math_constants.h>
 
 struct Largest {

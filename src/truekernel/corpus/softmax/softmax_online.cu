@@ -1,5 +1,5 @@
-// Softmax, one block a row, in two passes over memory: maximum and sum of exponentials are found together by rescaling the
-// running sum whenever the maximum grows, then the row is read again and written.
+// Softmax, one block a row, in two passes over memory: maximum and sum of exponentials are found together by
+// rescaling the running sum whenever the maximum grows, then the row is read again and written.
 #include <math_constants.h>
 
 struct Running {

@@ -1,5 +1,5 @@
-// Softmax of rows that are too long for one block: maximum and sum of exponentials of each slice, then a second kernel in
-// which every block merges the slices of its row and writes its own.
+// Softmax of rows that are too long for one block: maximum and sum of exponentials of each slice, then a second
+// kernel in which every block merges the slices of its row and writes its own.
 #include <math_constants.h>
 
 template <int THREADS, bool MAXIMUM>
