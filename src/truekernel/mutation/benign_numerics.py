@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from truekernel.model import Edit
 from truekernel.mutation.precision import is_float
 from truekernel.mutation.rule import Example, rule
-from truekernel.mutation.statements import calls, initial_value, is_pure, outermost
+from truekernel.mutation.statements import calls, initial_value, outermost
 from truekernel.source.edits import replace
 from truekernel.source.query import arguments, bare, callee, operands, operator
 from truekernel.source.tree import Node, Tree
@@ -75,29 +75,6 @@ def products_not_fused(tree: Tree) -> Iterator[tuple[Edit, ...]]:
         ):
             edits.append(replace(call, f"(({given[0].text}) * ({given[1].text}) + ({given[2].text}))"))
     if edits and not any("-" in arguments(call)[-1].text[:1] for call in calls(tree, *_FUSED)):
-        yield tuple(edits)
-
-
-@rule(
-    "products-fused",
-    "benign",
-    source=FMA,
-    examples=(
-        Example("float s = 0; s += x[0] * w[0];", "float s = 0; s = fmaf(x[0], w[0], s);"),
-        Example("int s = 0; s += n * m;", None),
-    ),
-)
-def products_fused(tree: Tree) -> Iterator[tuple[Edit, ...]]:
-    """Products that are added to a variable are fused explicitly (other roundings, fewer)."""
-    edits = []
-    for node in tree.device("assignment_expression"):
-        target, right = operands(node)
-        if operator(node) != "+=" or right.kind != "binary_expression" or operator(right) != "*" or not is_pure(target):
-            continue
-        if all(is_float(part) for part in (target, right, *operands(right))):
-            first, second = (side.text for side in operands(right))
-            edits.append(replace(node, f"{target.text} = fmaf({first}, {second}, {target.text})"))
-    if edits:
         yield tuple(edits)
 
 
@@ -193,11 +170,11 @@ def _times(use: Node) -> Node | None:
     ),
 )
 def exponential_by_powers_of_two(tree: Tree) -> Iterator[tuple[Edit, ...]]:
-    """Exponentials of differences are powers of two of the scaled difference (other roundings)."""
+    """Exponentials of differences and negative numbers are powers of two of the scaled argument (other roundings)."""
     edits = []
     for call in outermost(calls(tree, "expf")):
         value = bare(arguments(call)[0])
-        if value.kind == "binary_expression" and operator(value) == "-":
+        if value.kind in ("binary_expression", "unary_expression") and operator(value) == "-":
             edits.append(replace(call, f"exp2f(({value.text}) * 1.44269504f)"))
     if edits:
         yield tuple(edits)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from truekernel.model import Edit
-from truekernel.mutation.precision import is_float
 from truekernel.mutation.rule import Example, rule
 from truekernel.mutation.statements import (
     ForLoop,
@@ -17,9 +16,7 @@ from truekernel.mutation.statements import (
     in_block,
     is_pure,
     is_quiet,
-    outermost,
 )
-from truekernel.mutation.warp import reduction_loops
 from truekernel.source.edits import insert_after, replace
 from truekernel.source.query import arguments, callee, operands, operator
 from truekernel.source.tree import Node, Tree
@@ -138,6 +135,30 @@ def two_partial_sums(tree: Tree) -> Iterator[tuple[Edit, ...]]:
         "{type} tk_other{n} = 0; bool tk_odd{n} = false;",
         "if (tk_odd{n}) tk_other{n} += {term}; else {sum} tk_odd{n} = !tk_odd{n};",
         "{acc} += tk_other{n};",
+    )
+
+
+@rule(
+    "four-partial-sums",
+    "benign",
+    source=f"{HONEST}; nvcc -fmad=false",
+    flags=("fma=off",),
+    examples=(
+        Example(
+            "float s = 0; for (int i = 0; i < n; ++i) s += x[i];",
+            "float s = 0; { float tk_part0[4] = {0, 0, 0, 0}; unsigned int tk_next0 = 0; for (int i = 0; i < n; ++i) "
+            "{ tk_part0[tk_next0++ & 3u] += x[i]; } s += (tk_part0[0] + tk_part0[1]) + (tk_part0[2] + tk_part0[3]); }",
+        ),
+        Example("float s = 0; for (int i = 0; i < n; ++i) { s += x[i]; y[i] = s; }", None),
+    ),
+)
+def four_partial_sums(tree: Tree) -> Iterator[tuple[Edit, ...]]:
+    """Terms of a sum go to four sums in turn, and nothing is fused (other roundings)."""
+    yield from _rewritten(
+        sums(tree),
+        "{type} tk_part{n}[4] = {{0, 0, 0, 0}}; unsigned int tk_next{n} = 0;",
+        "tk_part{n}[tk_next{n}++ & 3u] += {term};",
+        "{acc} += (tk_part{n}[0] + tk_part{n}[1]) + (tk_part{n}[2] + tk_part{n}[3]);",
     )
 
 
@@ -268,111 +289,3 @@ def loop_reversed(tree: Tree) -> Iterator[tuple[Edit, ...]]:
         reach = loop.node.end
     if edits:
         yield tuple(edits)
-
-
-@rule(
-    "shuffle-steps-ascending",
-    "benign",
-    source=HONEST,
-    examples=(
-        Example(
-            "for (int d = 16; d > 0; d >>= 1) n += __shfl_xor_sync(0xffffffffu, n, d);",
-            "for (int d = 1; d <= (16); d <<= 1) n += __shfl_xor_sync(0xffffffffu, n, d);",
-        ),
-        Example("for (int d = 16; d > 0; d >>= 1) { n += __shfl_xor_sync(0xffffffffu, n, d); m += n; }", None),
-    ),
-)
-def shuffle_steps_ascending(tree: Tree) -> Iterator[tuple[Edit, ...]]:
-    """A warp's reduction pairs neighbours first and halves of the warp last (other roundings)."""
-    edits: list[Edit] = []
-    for loop, _ in reduction_loops(tree):
-        edits += [
-            replace(loop.start, "1"),
-            replace(loop.condition, f"{loop.variable} <= ({loop.start.text})"),
-            replace(loop.update, f"{loop.variable} <<= 1"),
-        ]
-    if edits:
-        yield tuple(edits)
-
-
-def _addends(node: Node) -> list[Node] | None:
-    """Terms of a sum of four, written `a + b + c + d` or `(a + b) + (c + d)`; otherwise None."""
-    left, right = operands(node)
-    if left.kind == "parenthesized_expression" and right.kind == "parenthesized_expression":
-        pairs = [left.named_children[0], right.named_children[0]]
-        if all(pair.kind == "binary_expression" and operator(pair) == "+" for pair in pairs):
-            return [side for pair in pairs for side in operands(pair)]
-        return None
-    terms = [right]
-    while left.kind == "binary_expression" and operator(left) == "+":
-        left, right = operands(left)
-        terms.append(right)
-    terms.append(left)
-    return terms[::-1] if len(terms) == 4 else None
-
-
-@rule(
-    "sum-of-four-regrouped",
-    "benign",
-    source=HONEST,
-    examples=(
-        Example("y[0] = x[0] + x[1] + x[2] + x[3];", "y[0] = (x[0] + x[1]) + (x[2] + x[3]);"),
-        Example("y[0] = (x[0] + x[1]) + (x[2] + x[3]);", "y[0] = x[0] + x[1] + x[2] + x[3];"),
-        Example("y[0] = x[0] + x[1] + x[2];", None),
-    ),
-)
-def sum_of_four_regrouped(tree: Tree) -> Iterator[tuple[Edit, ...]]:
-    """Four terms are added in pairs instead of one after the other, or the reverse (other roundings)."""
-    edits = []
-    for node in outermost([n for n in tree.device("binary_expression") if operator(n) == "+" and is_float(n)]):
-        terms = _addends(node)
-        if terms is not None and all(is_pure(term) and is_float(term) for term in terms):
-            a, b, c, d = (term.text for term in terms)
-            edits.append(
-                replace(
-                    node, f"{a} + {b} + {c} + {d}" if node.text.startswith(f"({a}") else f"({a} + {b}) + ({c} + {d})"
-                )
-            )
-    if edits:
-        yield tuple(edits)
-
-
-def _commuted(tree: Tree, sign: str) -> Iterator[tuple[Edit, ...]]:
-    """One variant in which both sides of all outermost operations `sign` are exchanged."""
-    edits = []
-    for node in outermost([n for n in tree.device("binary_expression") if operator(n) == sign]):
-        found = expression_type(node)
-        left, right = operands(node)
-        if found is not None and found.floating and is_pure(node):
-            first = f"({left.text})" if left.kind in ("binary_expression", "conditional_expression") else left.text
-            edits.append(replace(node, f"{right.text} {sign} {first}"))
-    if edits:
-        yield tuple(edits)
-
-
-@rule(
-    "sum-commuted",
-    "benign",
-    source="IEEE 754 addition commutes; a fused multiply-add may round another product",
-    examples=(
-        Example("y[0] = x[0] * 2.0f + w[0];", "y[0] = w[0] + (x[0] * 2.0f);"),
-        Example("n = n + m;", None),
-    ),
-)
-def sum_commuted(tree: Tree) -> Iterator[tuple[Edit, ...]]:
-    """Both sides of sums are exchanged (same bits but for fused products)."""
-    yield from _commuted(tree, "+")
-
-
-@rule(
-    "product-commuted",
-    "benign",
-    source="IEEE 754 multiplication commutes",
-    examples=(
-        Example("y[0] = x[0] * 2.0f;", "y[0] = 2.0f * x[0];"),
-        Example("n = n * m;", None),
-    ),
-)
-def product_commuted(tree: Tree) -> Iterator[tuple[Edit, ...]]:
-    """Both sides of products are exchanged (same bits)."""
-    yield from _commuted(tree, "*")
