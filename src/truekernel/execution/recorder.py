@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -38,10 +39,10 @@ MOST_STEPS = 1_000_000
 MOST_BYTES = 1 << 34
 _FILE = "<launch plan>"
 _EXPRESSION = re.compile(r"\s*(?:::)?([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*(?:<.*>)?\s*", re.DOTALL)
-_BUILTINS = (
+_BUILTINS = shlex.split(
     "abs all any bool dict divmod enumerate float int isinstance len list map max min pow range reversed round set sorted str sum "
     "tuple zip ArithmeticError AssertionError Exception KeyError TypeError ValueError True False None"
-).split()
+)
 
 
 @dataclass(frozen=True, slots=True)

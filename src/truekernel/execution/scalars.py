@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from dataclasses import dataclass
 
@@ -51,7 +52,7 @@ def convert(value: float, ctype: str) -> float:
     kind = TYPES[ctype]
     if not kind.is_integer:
         return float(value)
-    if value != value or value in (float("inf"), float("-inf")):
+    if not math.isfinite(value):
         raise ValueError(f"{value} is not a whole number")
     whole = int(value)
     if whole != value:
@@ -78,6 +79,6 @@ def pack(value: float, ctype: str) -> bytes:
 
 def _bfloat16(value: float) -> bytes:
     bits = int.from_bytes(pack(value, "float"), "little")
-    if value != value:
+    if math.isnan(value):
         return b"\xff\x7f"
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).to_bytes(2, "little")

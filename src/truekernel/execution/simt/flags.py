@@ -1,0 +1,72 @@
+"""Compile options, and what they mean for each kind of compiler."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["clang", "gcc", "zig"]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How device code is compiled.
+
+    `fma`: contract a*b + c within an expression, as nvcc does by default (g++: across expressions too). `checked`: hook every
+    memory access (bounds, uninitialised shared reads, races) at 3 to 6 times the run time. `optimise`: level of the compiler, "0" to "3".
+    """
+
+    fma: bool = True
+    checked: bool = False
+    optimise: str = "1"
+
+
+_COMMON = shlex.split(
+    "-std=c++17 -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti -fno-math-errno -fno-trapping-math -fwrapv "
+    "-fno-strict-aliasing -fno-delete-null-pointer-checks -fno-finite-loops -fno-stack-protector -fdata-sections "
+    "-ffunction-sections -fno-asynchronous-unwind-tables -fno-ident -w"
+)
+_HOST_DIFFERS = "integer-divide-by-zero,shift-exponent,float-cast-overflow,alignment"
+_BOUNDS = "bounds"
+
+
+def kernel_flags(kind: Kind, options: Options) -> list[str]:
+    """Flags for compiling device code, precompiled header included; without input, output and include paths."""
+    flags = [*_COMMON, f"-O{options.optimise}"]
+    if kind == "gcc":
+        return flags + _gcc(options)
+    traps = f"{_HOST_DIFFERS},{_BOUNDS}" if options.checked else _HOST_DIFFERS
+    flags += [
+        "-Wno-c++11-narrowing",
+        "-gline-tables-only",
+        "-ferror-limit=200",
+        f"-ffp-contract={'on' if options.fma else 'off'}",
+    ]
+    flags += ["-mcpu=x86_64_v3", "-fno-sanitize=undefined"] if kind == "zig" else ["-march=x86-64-v3"]
+    flags += [f"-fsanitize={traps}", f"-fsanitize-trap={traps}"]
+    if options.checked:
+        flags += ["-DTK_CHECKED=1", "-fsanitize=thread"]
+        flags += ["-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-distinguish-volatile=1"]
+    return flags
+
+
+def _gcc(options: Options) -> list[str]:
+    # g++ contracts in a pass that -O1 leaves out unless it is named, and knows no contraction within expressions only.
+    contract = ["-ffp-contract=fast", "-fexpensive-optimizations"] if options.fma else ["-ffp-contract=off"]
+    flags = ["-march=x86-64-v3", "-Wno-narrowing", "-g1", *contract, f"-fsanitize={_HOST_DIFFERS}"]
+    if options.checked:
+        flags += ["-DTK_CHECKED=1", "-fsanitize=thread", f"-fsanitize={_BOUNDS}", "-fno-aggressive-loop-optimizations"]
+        flags += ["--param=tsan-instrument-func-entry-exit=0", "--param=tsan-distinguish-volatile=1"]
+    return flags
+
+
+def server_flags(kind: Kind) -> list[str]:
+    """Flags for building the native server."""
+    processor = "-mcpu=x86_64_v3" if kind == "zig" else "-march=x86-64-v3"
+    extra = ["-fno-sanitize=undefined"] if kind == "zig" else []
+    return [
+        *shlex.split("-std=c++17 -O2 -fno-exceptions -fno-rtti -fno-strict-aliasing -ffp-contract=off -rdynamic -w"),
+        processor,
+        *extra,
+    ]
