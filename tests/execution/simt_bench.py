@@ -109,7 +109,7 @@ class Result:
         """Source line of the fault: the runtime's, or the symbol table's for its program counter."""
         if self.report["line"] or not self.report["pc"]:
             return self.report["line"] or None
-        command = ["addr2line", "-e", str(self.library), hex(self.report["pc"])]
+        command = ["llvm-symbolizer-19", f"--obj={self.library}", hex(self.report["pc"])]
         text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         found = re.search(r"k\.cu:(\d+)", text)
         return int(found[1]) if found else None

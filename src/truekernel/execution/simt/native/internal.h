@@ -34,6 +34,7 @@ struct Thread {
 // Lanes of one warp that wait in a collective.
 struct Warp {
   unsigned exists, exited;
+  unsigned converging;  // lanes that ask which lanes are active
   unsigned arrived, mask;
   int kind;
   bool mixed;  // lanes wait with different masks or kinds
@@ -45,7 +46,7 @@ struct Block {
   uint3 index;
   uint32_t number;      // linear block number in the grid
   uint32_t slot;        // which shared memory slab
-  unsigned threads, alive, at_barrier, at_grid;
+  unsigned threads, alive, at_barrier, at_grid, converging;
   unsigned cursor;      // position in `order` where the search for a ready thread goes on
   unsigned current;     // thread that ran last
   unsigned idle_yields; // yields since something else happened in the block
@@ -82,6 +83,7 @@ extern "C" void tk_preempt_entry();
 // ---------------------------------------------------------------- warp
 void begin_warps(Block *);
 void lane_exited(unsigned thread);
+bool release_converging();  // when nobody else in the block can run: true when somebody can now
 
 // ---------------------------------------------------------------- faults
 struct Place {
@@ -139,10 +141,11 @@ void check_begin_block(Block *);
 void check_barrier(Block *);
 void check_warp_sync(Block *, unsigned warp, unsigned lanes);
 void check_grid_barrier();
-void check_atomic(const volatile void *address, unsigned size, int line, uint64_t pc);
+void check_atomic(const volatile void *address, unsigned size, uint64_t pc);
 void check_atomic_end(const volatile void *address, bool changed);
 void check_fence(int scope);
-void check_thread_end();
+void check_settled();  // the current thread synchronises or ends
+void check_enter_block(Block *);
 
 // ---------------------------------------------------------------- sandbox
 bool close_system_calls(int report_fd);

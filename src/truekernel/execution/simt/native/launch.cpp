@@ -2,6 +2,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "order.h"
 #include "scheduler.h"
 
 namespace tk {
@@ -19,17 +20,27 @@ static uint64_t greatest_common_divisor(uint64_t a, uint64_t b) {
   return a;
 }
 
+static uint64_t order_stride, order_offset;
+
+static void choose_block_order() {
+  order_stride = 1;
+  order_offset = 0;
+  if (launch->schedule != TK_RANDOM) return;
+  if (blocks_total > 2) order_stride = uint64_t(double(blocks_total) * 0.6180339887) | 1;
+  while (greatest_common_divisor(order_stride, blocks_total) != 1) ++order_stride;
+  order_offset = next_random() % blocks_total;
+}
+
 // Linear number of the block that starts as number `k`.
 static uint64_t block_at(uint64_t k) {
   if (launch->schedule == TK_REVERSE) return blocks_total - 1 - k;
-  if (launch->schedule != TK_RANDOM) return k;
-  static uint64_t stride, offset;
-  if (k == 0) {
-    stride = blocks_total < 3 ? 1 : uint64_t(double(blocks_total) * 0.6180339887) | 1;
-    while (greatest_common_divisor(stride, blocks_total) != 1) ++stride;
-    offset = next_random() % blocks_total;
-  }
-  return (offset + k * stride) % blocks_total;
+  return (order_offset + k * order_stride) % blocks_total;
+}
+
+uint3 block_of_start(uint32_t start) {
+  const uint64_t number = block_at(start);
+  const uint32_t *g = launch->grid;
+  return {unsigned(number % g[0]), unsigned(number / g[0] % g[1]), unsigned(number / g[0] / g[1])};
 }
 
 static void refuse_unless_valid(const tk_launch_spec *spec) {
@@ -169,6 +180,7 @@ extern "C" void tk_launch(const tk_launch_spec *spec, tk_launch_counts *out) {
   resident_limit = kMaxFibers / threads_per_block;
   if (resident_limit > kMaxResident) resident_limit = kMaxResident;
   random_state = (spec->seed + 1 + launch_number) * 0x9E3779B97F4A7C15ull | 1;
+  choose_block_order();
   set_thread_indices(b);
   enter_module(spec->module);
   checking = spec->kernel->checked != 0;

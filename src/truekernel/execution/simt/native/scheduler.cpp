@@ -128,6 +128,11 @@ static inline int next_thread() {
   return next_in_order();
 }
 
+static inline int next_or_converged() {
+  const int next = next_thread();
+  return next < 0 && block->converging && release_converging() ? next_thread() : next;
+}
+
 [[noreturn]] static void deadlock() {
   unsigned at_barrier = 0, at_warp = 0, exited = 0, victim = 0;
   int barrier_line = 0, warp_line = 0;
@@ -174,7 +179,7 @@ static void switch_away() {
   char here;
   if (__builtin_expect(&here < me.fiber->low + 512, 0)) fail(TK_CRASH, {}, "stack overflow");
   const unsigned self = current;
-  const int next = next_thread();
+  const int next = next_or_converged();
   if (next < 0) {
     if (!waits_for_grid()) deadlock();
     leave_block(&me.fiber->stack_pointer, kWaitsForGrid);
@@ -271,11 +276,11 @@ static void release_barrier() {
 }
 
 static void thread_done() {
+  if (checking) check_settled();
   block->state[current] = kDone;
   clear_ready(current);
   --block->alive;
   block->idle_yields = 0;
-  if (checking) check_thread_end();
   if (block->at_barrier && block->at_barrier == block->alive) release_barrier();
   lane_exited(current);
 }
@@ -290,7 +295,7 @@ static void thread_main() {
       leave_block(&fiber->stack_pointer, kFinished);
       continue;
     }
-    const int next = next_thread();
+    const int next = next_or_converged();
     if (next < 0) {
       if (!waits_for_grid()) deadlock();
       release_fiber(fiber);
@@ -312,7 +317,7 @@ static void thread_main() {
 void start_block(Block *b, unsigned threads) {
   block = b;
   b->threads = b->alive = threads;
-  b->at_barrier = b->at_grid = b->cursor = b->idle_yields = 0;
+  b->at_barrier = b->at_grid = b->converging = b->cursor = b->idle_yields = 0;
   b->barrier_line = b->barrier_mixed = 0;
   b->parity = 0;
   b->reduction[0][TK_BARRIER_COUNT] = 0;
@@ -369,6 +374,7 @@ void forget_fibers() {
 using namespace tk;
 
 extern "C" void tk_barrier(int line) {
+  if (checking) check_settled();
   Thread &me = block->thread[current];
   me.line = line;
   if (!block->at_barrier++)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "checker.h"
 #include "module.h"
 
 // Every `extern __shared__` array is this symbol (TK_DYNAMIC_LABEL).
@@ -80,6 +81,11 @@ void prepare_block_memory(Block *b, uint64_t static_bytes, uint64_t dynamic_byte
 void enter_block_memory(Block *b) {
   static_base = b->shared;
   dynamic_base = b->dynamic;
+  if (checking) check_enter_block(b);
+}
+
+SharedBounds shared_bounds() {
+  return {reinterpret_cast<uint64_t>(static_base), static_size, reinterpret_cast<uint64_t>(dynamic_base), dynamic_size};
 }
 
 bool shared_contains(uint64_t address) { return address - reinterpret_cast<uint64_t>(slabs) < kSlab * kMaxResident; }

@@ -11,7 +11,7 @@ void begin_warps(Block *b) {
     Warp &warp = b->warp[w];
     const unsigned lanes = b->threads - w * kWarp;
     warp.exists = lanes >= kWarp ? ~0u : (1u << lanes) - 1;
-    warp.exited = warp.arrived = 0;
+    warp.exited = warp.arrived = warp.converging = 0;
     warp.mixed = false;
     warp.gathers = 0;
   }
@@ -117,6 +117,27 @@ void lane_exited(unsigned thread) {
   if (warp.arrived) complete_groups(thread / kWarp);
 }
 
+bool release_converging() {
+  bool any = false;
+  for (unsigned number = 0; block->converging && number * kWarp < block->threads; ++number) {
+    Warp &warp = block->warp[number];
+    if (!warp.converging) continue;
+    Thread *lane = block->thread + number * kWarp;
+    const int line = lane[__builtin_ctz(warp.converging)].line;
+    unsigned group = 0;
+    for (unsigned rest = warp.converging; rest; rest &= rest - 1)
+      if (lane[__builtin_ctz(rest)].line == line) group |= rest & -rest;
+    for (unsigned rest = group; rest; rest &= rest - 1) {
+      lane[__builtin_ctz(rest)].result = group;
+      make_ready(number * kWarp + __builtin_ctz(rest));
+    }
+    warp.converging &= ~group;
+    block->converging -= unsigned(__builtin_popcount(group));
+    any = true;
+  }
+  return any;
+}
+
 }  // namespace tk
 
 using namespace tk;
@@ -131,6 +152,7 @@ extern "C" uint64_t tk_warp(int kind, unsigned int mask, uint64_t value, int arg
     place.line = line;
     fail(TK_TRAP, place, "lane %u calls a warp collective whose mask %#x does not name it", self % kWarp, mask);
   }
+  if (checking) check_settled();
   thread.value = value;
   thread.mask = mask;
   thread.kind = kind;
@@ -158,8 +180,13 @@ extern "C" uint64_t tk_warp(int kind, unsigned int mask, uint64_t value, int arg
   return thread.result;
 }
 
-extern "C" unsigned int tk_active_mask() {
-  // Lanes of the warp that wait nowhere: the nearest to "converged with me" that one thread at a time can say.
-  const Warp &warp = block->warp[current / kWarp];
-  return warp.exists & ~warp.exited & ~warp.arrived;
+// Threads run one after the other, so which lanes are active here shows only when all others have come to rest elsewhere.
+extern "C" unsigned int tk_converge(int line) {
+  Block *mine = block;
+  const unsigned self = current;
+  mine->thread[self].line = line;
+  mine->warp[self / kWarp].converging |= 1u << (self % kWarp);
+  ++mine->converging;
+  block_thread(kAtWarp);
+  return unsigned(mine->thread[self].result);
 }

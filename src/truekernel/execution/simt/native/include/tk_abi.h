@@ -43,7 +43,8 @@ int tk_barrier_reduce(int line, int operation, int predicate);
 // array of 32 values, valid until this lane's next collective.
 uint64_t tk_warp(int kind, unsigned int mask, uint64_t value, int argument, int line);
 unsigned int tk_lane();
-unsigned int tk_active_mask();
+// The lanes of the warp that come here together: known when everybody else in the block has come to rest.
+unsigned int tk_converge(int line);
 unsigned int tk_thread_rank();
 void tk_grid_barrier(int line);
 // Brackets a read-modify-write: no preemption in between; checks alignment and, in checked libraries, bounds and order.

@@ -11,7 +11,7 @@ static inline void __syncwarp(unsigned mask = 0xffffffffu, TK_HERE) { tk_warp(TK
 static inline void __threadfence() { tk_fence(TK_FENCE_DEVICE); }
 static inline void __threadfence_block() { tk_fence(TK_FENCE_BLOCK); }
 static inline void __threadfence_system() { tk_fence(TK_FENCE_DEVICE); }
-static inline unsigned __activemask() { return tk_active_mask(); }
+static inline unsigned __activemask(TK_HERE) { return tk_converge(tk_line); }
 static inline void __nanosleep(unsigned) { tk_yield(); }
 static inline void __trap(TK_HERE) { tk_trap("__trap", tk_line); }
 static inline void __brkpt(TK_HERE) { tk_trap("__brkpt", tk_line); }
