@@ -82,7 +82,8 @@ def _integers(draw: Draw) -> np.ndarray:
 
 
 def _ramp(draw: Draw) -> np.ndarray:
-    return (2.0 * np.arange(draw.count) + 1.0) / max(draw.count, 1) - 1.0
+    # Evenly spaced values would round alike in a running sum; the jitter makes rounding errors independent again.
+    return (np.arange(draw.count) + _uniform(draw)) / max(draw.count, 1)
 
 
 def _subnormal(draw: Draw) -> np.ndarray:
@@ -120,7 +121,7 @@ def recipes() -> dict[str, ValueRecipe]:
         ValueRecipe("constant", "one value in all elements of a tensor", _constant, limit=2.0),
         ValueRecipe("ties", "nine distinct values from -1 to 1", _ties),
         ValueRecipe("integers", "whole numbers from -2 to 2, parameters too", _integers, 2.0, redraws_parameters=True),
-        ValueRecipe("ramp", "strictly increasing from -1 to 1 in memory order", _ramp),
+        ValueRecipe("ramp", "increasing from 0 to 1 in memory order, unevenly", _ramp),
         ValueRecipe("subnormal", "subnormal numbers of the tensor's dtype, both signs", _subnormal),
         ValueRecipe(
             "special", "normal, with 1 % each of NaN, +Inf and -Inf where the problem defines them", _special, limit=4.5

@@ -8,15 +8,19 @@ from dataclasses import dataclass
 
 import torch
 
-from truekernel.cases import make_inputs
+from truekernel.cases import lengths, make_inputs
 from truekernel.checkers.checker import Checker
-from truekernel.model import Case, Execution, Outcome, Problem
+from truekernel.model import Axes, Case, Execution, Outcome, Problem
 from truekernel.numerics import Expected, expect, independent_axes, official_slice, statistics, trivial_outputs
 
-MOST_ELEMENTS = 1 << 21
-"""Official sizes above this product of axis lengths, after independent axes were cut, are not evaluated."""
 WANTED_ELEMENTS = 1 << 18
-"""Independent axes are cut until the product of axis lengths is this small."""
+"""Independent axes are cut until all tensors together have at most so many elements..."""
+WANTED_FLOPS = 1e8
+"""... and the reference at most so many operations."""
+OFFICIAL_RUNS = 4
+"""Perturbed runs behind the error scale there: enough to tell a trivial output from a right one."""
+MOST = 8.0
+"""Official sizes that cost more than this many times the wanted numbers, after axes were cut, are not evaluated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +87,28 @@ def official_cases(problem: Problem, suite: Sequence[Case]) -> tuple[list[Prepar
     if not wanted:
         return [], "the suite has no case at the problem's own lengths"
     independent = independent_axes(problem, make_inputs(problem, wanted[0]), audit)
-    axes = official_slice(problem, independent, WANTED_ELEMENTS)
-    size = math.prod(axes.values())
-    if size > MOST_ELEMENTS:
-        return [], f"{size:.2g} elements even as a slice, more than {MOST_ELEMENTS:.2g}"
+    axes = official_slice(problem, independent, lambda found: cost(problem, found), 1.0)
+    if cost(problem, axes) > MOST:
+        return (
+            [],
+            f"too large even as a slice: {elements(problem, axes):.2g} elements, {problem.flops(axes):.2g} operations",
+        )
     prepared = []
     for case in wanted:
         scaled = Case.of(problem.name, axes, case.recipe, case.seed)
         inputs = make_inputs(problem, scaled)
-        prepared.append(Prepared(scaled, inputs, expect(problem, inputs, axes)))
+        prepared.append(Prepared(scaled, inputs, expect(problem, inputs, axes, runs=OFFICIAL_RUNS)))
     official = problem.official_axes()
     cut = [f"{name} {axes[name]} of {official[name]}" for name in axes if axes[name] != official[name]]
     return prepared, f"slice: {', '.join(cut)}" if cut else "whole"
+
+
+def elements(problem: Problem, axes: Axes) -> float:
+    """Elements of all inputs, parameters and outputs."""
+    shapes = [*(spec.shape for spec in problem.tensors), *(spec.shape for spec in problem.outputs)]
+    return float(sum(math.prod(lengths(shape, axes)) for shape in shapes))
+
+
+def cost(problem: Problem, axes: Axes) -> float:
+    """Cost of evaluating a case, in units of what is wanted at most."""
+    return max(elements(problem, axes) / WANTED_ELEMENTS, problem.flops(axes) / WANTED_FLOPS)

@@ -1,5 +1,6 @@
 """Float64 references, error scales, statistics, float formats."""
 
+from truekernel.numerics.error_scale import gathers
 from truekernel.numerics.expected import Expected
 from truekernel.numerics.gates import independent_axes, is_valid, lower_precision, official_slice
 from truekernel.numerics.panel import with_spread
@@ -21,6 +22,7 @@ __all__ = [
     "Tolerance",
     "bound_name",
     "expect",
+    "gathers",
     "independent_axes",
     "is_valid",
     "lower_precision",

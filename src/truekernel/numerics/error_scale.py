@@ -23,7 +23,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from truekernel.numerics.composites import COMPOSITES
 from truekernel.numerics.formats import DTYPE_NAMES, unit_roundoff
-from truekernel.numerics.operators import EXACT, SCANS, TRANSCENDENTAL, base_name, terms
+from truekernel.numerics.operators import EXACT, PRODUCTS, SCANS, SUMS, TRANSCENDENTAL, base_name, terms
 
 RUNS = 16
 ACCUMULATOR = unit_roundoff("float32")
@@ -159,6 +159,13 @@ def record(function: Callable[[], Any]) -> list[Step]:
     with torch.no_grad(), Recorder() as recorder:
         function()
     return recorder.steps
+
+
+def gathers(function: Callable[[], Any]) -> bool:
+    """Whether any result of one call of a reference gathers several elements by rounding: sums, products of matrices, convolutions, scans."""
+    return any(
+        name in SUMS or name in SCANS or name in PRODUCTS or name == "convolution" for name, _ in record(function)
+    )
 
 
 def deviations(

@@ -6,7 +6,7 @@ From "Tolerance design" practice: every honest program must pass with a margin o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 import torch
@@ -106,14 +106,17 @@ def _cut(tensor: torch.Tensor, shape: tuple[str | int, ...], name: str, length: 
     return tensor.contiguous()
 
 
-def official_slice(problem: Problem, independent: Iterable[str], most_elements: int) -> dict[str, int]:
-    """Official axis lengths, with independent axes cut (the longest first, by halves, not below 1) until the product of all lengths is at most `most_elements`.
+def official_slice(
+    problem: Problem, independent: Iterable[str], cost: Callable[[Axes], float], limit: float
+) -> dict[str, int]:
+    """Official axis lengths, with independent axes cut (the longest first, by halves, not below 1) until their cost is at most `limit`.
 
-    The product may stay above it: an axis that is not independent keeps its official length.
+    Axes of kind reduction or group are never cut, even where a prefix of the output is independent of the rest (scans): its values are others. The cost may
+    stay above the limit.
     """
     lengths = problem.official_axes()
-    free = set(independent)
-    while free and float(np.prod([float(length) for length in lengths.values()])) > most_elements:
+    free = {name for name in independent if problem.axes[name].kind not in ("reduction", "group")}
+    while free and cost(lengths) > limit:
         longest = max(sorted(free), key=lambda name: lengths[name])
         if lengths[longest] <= 1:
             break

@@ -9,7 +9,7 @@ import torch
 
 from truekernel.errors import BadInputError
 from truekernel.model import Axes, OutputSpec, Problem, Tensors
-from truekernel.numerics.error_scale import ACCUMULATOR, deviations, record
+from truekernel.numerics.error_scale import ACCUMULATOR, RUNS, deviations, record
 from truekernel.numerics.expected import Expected
 from truekernel.numerics.formats import FORMATS, TORCH_DTYPES, ulp, unit_roundoff
 
@@ -29,11 +29,12 @@ def published(problem: Problem, inputs: Tensors, axes: Axes) -> tuple[torch.Tens
     )
 
 
-def expect(problem: Problem, inputs: Tensors, axes: Axes) -> list[Expected]:
+def expect(problem: Problem, inputs: Tensors, axes: Axes, *, runs: int = RUNS) -> list[Expected]:
     """For each output what it is compared with, at these inputs (see `Expected`).
 
     `scale` is `problem.error_scale` or the default of `error_scale.deviations`, joined (root of the sum of squares) by the rounding of the output itself,
     ulp / sqrt(12), where the truth is not exactly representable or anything was rounded on the way.
+    `runs`: perturbed runs behind the default scale.
     Raises BadInputError when the reference doesn't return one tensor for each output.
     """
     wide = widen(inputs)
@@ -46,7 +47,7 @@ def expect(problem: Problem, inputs: Tensors, axes: Axes) -> list[Expected]:
             raise BadInputError(
                 f"reference of '{problem.name}' gives '{spec.name}' the shape {tuple(output.shape)} in its own dtype and {tuple(truth.shape)} in float64"
             )
-    scales = _scales(problem, inputs, wide, axes, truths)
+    scales = _scales(problem, inputs, wide, axes, truths, runs)
     result = []
     for spec, output, truth, errors in zip(problem.outputs, shown, truths, scales, strict=True):
         ties, scale = None, errors
@@ -80,7 +81,7 @@ def accumulator_of(problem: Problem) -> float:
 
 
 def _scales(
-    problem: Problem, inputs: Tensors, wide: Tensors, axes: Axes, truths: Sequence[torch.Tensor]
+    problem: Problem, inputs: Tensors, wide: Tensors, axes: Axes, truths: Sequence[torch.Tensor], runs: int
 ) -> list[np.ndarray]:
     if problem.error_scale is not None:
         with torch.no_grad():
@@ -88,7 +89,9 @@ def _scales(
         return [part.to(torch.float64).reshape(-1).numpy().copy() for part in given]
     half = any(tensor.dtype in (torch.float16, torch.bfloat16) for tensor in inputs.values())
     steps = record(lambda: problem.reference(inputs, axes)) if half else ()
-    return deviations(lambda: problem.reference(wide, axes), truths, steps=steps, accumulator=accumulator_of(problem))
+    return deviations(
+        lambda: problem.reference(wide, axes), truths, steps=steps, accumulator=accumulator_of(problem), runs=runs
+    )
 
 
 def _ties(problem: Problem, wide: Tensors, axes: Axes) -> tuple[torch.Tensor, np.ndarray]:

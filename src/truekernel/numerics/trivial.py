@@ -18,16 +18,15 @@ def trivial_outputs(
 ) -> dict[str, list[torch.Tensor]]:
     """Trivial outputs of a case by name, each a list with one tensor for each output, in its shape and dtype.
 
-    zeros; mean: every element is the mean of the reference's finite values; first row: every slice along the first axis equals the first one (left out for outputs with
+    zeros; mean: every element is the mean of the other case's reference, a constant that a kernel could hold (left out without `other`); first row: every slice along the first axis equals the first one (left out for outputs with
     one slice); input copy: for each output the first input with as many elements (left out where an output has none); other case: the reference on another case of
     the same shapes (left out without `other`). Outputs without elements give nothing: nobody can be wrong about them.
     """
     if not all(want.elements for want in expected):
         return {}
-    found = {
-        "zeros": [torch.zeros_like(want.published) for want in expected],
-        "mean": [_mean(want) for want in expected],
-    }
+    found = {"zeros": [torch.zeros_like(want.published) for want in expected]}
+    if other is not None:
+        found["mean"] = [_constant(known, want) for known, want in zip(other, expected, strict=True)]
     if all(want.published.dim() > 0 and want.shape[0] > 1 for want in expected):
         found["first row"] = [want.published[:1].expand(want.shape).contiguous() for want in expected]
     copies = [_copy(want, inputs) for want in expected]
@@ -38,9 +37,10 @@ def trivial_outputs(
     return found
 
 
-def _mean(want: Expected) -> torch.Tensor:
-    finite = want.published[want.published.isfinite()] if want.published.is_floating_point() else want.published
-    value = finite.double().mean() if finite.numel() else torch.zeros((), dtype=torch.float64)
+def _constant(known: Expected, want: Expected) -> torch.Tensor:
+    """The mean of the finite values of one case's reference, in the shape of another's."""
+    values = known.published[known.published.isfinite()]
+    value = values.double().mean() if values.numel() else torch.zeros((), dtype=torch.float64)
     if not want.published.is_floating_point():
         value = value.round()
     return value.to(want.published.dtype).expand(want.shape).contiguous()
