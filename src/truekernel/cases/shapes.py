@@ -21,15 +21,17 @@ def shapes(problem: Problem) -> list[dict[str, int]]:
 
 
 def combinations(problem: Problem) -> list[dict[str, int]]:
-    """Up to COMBINATIONS shapes in which every axis with odd lengths takes one of them, none of them 0: k-th from the end."""
-    result = []
-    for k in range(1, COMBINATIONS + 1):
+    """Up to COMBINATIONS shapes in which every axis takes one of its odd lengths above 1, if it has any: the k-th shape starts k lengths later, and neighbouring
+    axes are shifted against each other. (Axes of 0 and 1 elements hide faults of the others: they come one at a time.)"""
+    result: list[dict[str, int]] = []
+    for k in range(COMBINATIONS):
         axes = problem.audit_axes()
-        for name, axis in problem.axes.items():
-            odd = [length for length in axis.odd if length > 0]
+        for number, (name, axis) in enumerate(problem.axes.items()):
+            odd = sorted((length for length in axis.odd if length > 1), reverse=True)
             if odd:
-                axes[name] = odd[-min(k, len(odd))]
-        result.append(axes)
+                axes[name] = odd[(k + number) % len(odd)]
+        if axes not in result:
+            result.append(axes)
     return result
 
 
