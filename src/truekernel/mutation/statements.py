@@ -253,7 +253,7 @@ def outermost(nodes: list[Node]) -> list[Node]:
 
 
 def before_loop(loop: Node, text: str) -> Edit:
-    """Put `text` before a loop, and before the line of a `#pragma` that belongs to it."""
+    """Put `text` before a statement, and before the line of a `#pragma` that belongs to it."""
     before, _ = neighbours(loop)
     if before is None or not before.kind.startswith("preproc"):
         return insert_before(loop, f"{text} ")

@@ -9,6 +9,7 @@ from truekernel.mutation.rule import Example, rule
 from truekernel.mutation.statements import (
     LOOPS,
     base_name,
+    before_loop,
     for_loop,
     group_kind,
     in_block,
@@ -124,7 +125,7 @@ def barrier_before_last_write(tree: Tree) -> Iterator[tuple[Edit, ...]]:
         if before is None or before.kind == "declaration" or not writes_memory(before):
             continue
         if not _holds_barrier(before) and not _leaves(before):
-            yield insert_before(before, f"{barrier.text} "), remove_statement(barrier)
+            yield before_loop(before, barrier.text), remove_statement(barrier)
 
 
 @rule(
