@@ -193,3 +193,25 @@ def test_generated_kernels(terms: list[tuple[str, str]], commented: bool) -> Non
         assert mutant.source.count("/* a + b */") >= source.count("/* a + b */")
         assert note in mutant.source
         assert apply_edits(source, mutant.edits) == mutant.source
+
+
+def test_diffs_apply() -> None:
+    for mutant in MADE:
+        old, new = (SOURCE, mutant.source) if mutant.file == "cu" else (PLAN, mutant.plan_source)
+        lines = old.split("\n")
+        rebuilt, position, left = [], 0, 0
+        for line in mutant.diff.split("\n")[2:]:
+            if line.startswith("@@"):
+                start = int(line.split()[1].split(",")[0].strip("-")) - 1
+                rebuilt += lines[position:start]
+                position = start
+                left += 1
+            elif line[0] == "+":
+                rebuilt.append(line[1:])
+            else:
+                assert lines[position] == line[1:]
+                position += 1
+                if line[0] == " ":
+                    rebuilt.append(line[1:])
+        assert left >= 1
+        assert rebuilt + lines[position:] == new.split("\n")

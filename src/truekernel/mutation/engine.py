@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from truekernel.mutation.registry import select
 from truekernel.mutation.rule import Rule
 from truekernel.source.edits import apply_edits
 from truekernel.source.python_ast import PlanTree, parse_plan
-from truekernel.source.tree import Tree, has_errors, parse_cuda
+from truekernel.source.tree import Node, Tree, has_errors, parse_cuda
 
 _CONTEXT = 3
 
@@ -94,20 +95,34 @@ def _rewritten(tree: Tree | PlanTree, edits: tuple[Edit, ...], rule: Rule) -> st
     """The new text, or None when these edits make no mutant."""
     if isinstance(tree, Tree) and not all(tree.may_edit(edit.start, edit.end) for edit in edits):
         return None
+    edits = tuple(sorted(edits, key=lambda edit: (edit.start, edit.end)))
     new = apply_edits(tree.text, edits)
     if new == tree.text:
         return new if rule.flags else None
-    return new if _parses(new, tree) else None
+    return new if _parses(new, tree, edits) else None
 
 
-def _parses(new: str, tree: Tree | PlanTree) -> bool:
-    if isinstance(tree, Tree):
+def _parses(new: str, tree: Tree | PlanTree, edits: tuple[Edit, ...]) -> bool:
+    """Whether the edited part still parses: for CUDA the function around the edits, alone where that is possible."""
+    if isinstance(tree, PlanTree):
+        try:
+            ast.parse(new)
+        except SyntaxError:
+            return False
+        return True
+    start, end = edits[0].start, max(edit.end for edit in edits)
+    function = next((f for f in tree.device_functions if f.start <= start and end <= f.end), None)
+    if function is None or not _clean_alone(function):
         return bool(tree.errors) or not has_errors(new)
-    try:
-        ast.parse(new)
-    except SyntaxError:
-        return False
-    return True
+    moved = [Edit(edit.start - function.start, edit.end - function.start, edit.replacement) for edit in edits]
+    return not has_errors(apply_edits(function.text, moved))
+
+
+def _clean_alone(function: Node) -> bool:
+    known: dict[Node, bool] = function.tree.answers.setdefault("clean alone", {})
+    if function not in known:
+        known[function] = not has_errors(function.text)
+    return known[function]
 
 
 def _made_by(tree: Tree | PlanTree, rule: Rule, edits: tuple[Edit, ...]) -> MadeBy:
@@ -131,13 +146,26 @@ def _mutant(
         file=file,
         edits=edits,
         made_by=made_by,
-        diff=_diff(old, new, f"{program.name}.{file}"),
+        diff=_diff(old, new, edits, f"{program.name}.{file}"),
         source=new if file == "cu" else program.source,
         plan_source=new if file == "py" else program.plan_source,
         flags=flags,
     )
 
 
-def _diff(old: str, new: str, name: str) -> str:
-    lines = difflib.unified_diff(old.splitlines(), new.splitlines(), f"a/{name}", f"b/{name}", lineterm="", n=_CONTEXT)
-    return "\n".join(lines)
+def _diff(old: str, new: str, edits: tuple[Edit, ...], name: str) -> str:
+    """A unified diff; only the lines around the edits are compared, so that its cost does not grow with the file."""
+    if old == new:
+        return ""
+    before, after = old.split("\n"), new.split("\n")
+    data = old.encode()
+    first = data.count(b"\n", 0, edits[0].start)
+    last = data.count(b"\n", 0, max(edit.end for edit in edits))
+    low, rest = max(0, first - _CONTEXT), max(0, len(before) - last - 1 - _CONTEXT)
+    window = before[low : len(before) - rest], after[low : len(after) - rest]
+    lines = list(difflib.unified_diff(*window, f"a/{name}", f"b/{name}", lineterm="", n=_CONTEXT))
+    return "\n".join(_shifted(line, low) if line.startswith("@@") else line for line in lines)
+
+
+def _shifted(header: str, by: int) -> str:
+    return re.sub(r"([-+])(\d+)", lambda match: f"{match[1]}{int(match[2]) + by}", header)
