@@ -6,6 +6,7 @@ import os
 import platform
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -53,8 +54,23 @@ def _machine() -> Finding:
     detail = (
         f"{system}, {len(os.sched_getaffinity(0))} processors, {memory:.1f} GiB, Python {platform.python_version()}"
     )
-    good = platform.system() == "Linux" and platform.machine() in ("x86_64", "aarch64")
-    return Finding("machine", good, detail, "" if good else "CPU execution needs Linux on x86-64 or arm64")
+    missing = sorted({"avx2", "fma", "f16c", "bmi2"} - _processor_features())
+    if platform.system() != "Linux" or platform.machine() != "x86_64":
+        return Finding("machine", False, detail, "CPU execution needs Linux on x86-64")
+    if missing:
+        return Finding(
+            "machine", False, f"{detail}, without {', '.join(missing)}", "CPU execution needs x86-64-v3 (2013 or later)"
+        )
+    return Finding("machine", True, detail)
+
+
+def _processor_features() -> set[str]:
+    """Flags of the first processor, as the kernel names them."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return set()
+    return next((set(line.partition(":")[2].split()) for line in lines if line.startswith("flags")), set())
 
 
 def _libraries() -> list[Finding]:
