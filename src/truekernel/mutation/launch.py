@@ -164,22 +164,6 @@ def _factor(node: PlanNode) -> str:
 
 
 @rule(
-    "block-one-warp-larger",
-    "launch",
-    source=H16,
-    file="py",
-    examples=(
-        Example('run.launch("k", n, 256, (x, y))', 'run.launch("k", n, 256 + 32, (x, y))'),
-        Example("grid = n // 256", None),
-    ),
-)
-def block_one_warp_larger(plan: PlanTree) -> Iterator[Edit]:
-    """A block has 32 threads more along its first axis than grid and kernel expect."""
-    for launch in launch_calls(plan):
-        yield replace(launch.block[0], f"{launch.block[0].text} + 32")
-
-
-@rule(
     "block-of-one-warp",
     "launch",
     source=f"{H16}; lane = threadIdx.x holds for 32 threads only, known issue of tritllm-kernel",

@@ -92,14 +92,15 @@ def shuffle_mask_of_half_a_warp(tree: Tree) -> Iterator[Edit]:
     "warp",
     source="operator catalogue W02; CUDA C++ programming guide on warp functions: __activemask() does not make lanes meet",
     examples=(
-        Example("n = __shfl_sync(0xffffffff, n, 0);", "n = __shfl_sync(__activemask(), n, 0);"),
-        Example("n = __shfl_sync(__activemask(), n, 0);", None),
+        Example("if (n > m) n = __shfl_sync(0xffffffff, n, 0);", "if (n > m) n = __shfl_sync(__activemask(), n, 0);"),
+        Example("n = __shfl_sync(0xffffffff, n, 0);", None),
     ),
 )
 def active_mask_for_full_mask(tree: Tree) -> Iterator[Edit]:
-    """A warp function names the lanes that happen to be there."""
+    """In a branch, a warp function names the lanes that happen to be there."""
     for mask in full_masks(tree):
-        yield replace(mask, "__activemask()")
+        if mask.enclosing("if_statement", "while_statement") is not None:
+            yield replace(mask, "__activemask()")
 
 
 @rule(
