@@ -41,9 +41,6 @@ def test_no_compiler(monkeypatch, capsys, tmp_path):
     try:
         assert "no C++ compiler found: apt install clang" in refused(["audit", "--run", "here"], capsys)
         assert not Path("here").exists()
-        assert main(["doctor"]) == 1
-        out = capsys.readouterr().out
-        assert "missing  compiler" in out and "mend: apt install clang" in out
     finally:
         forget_compilers()
 

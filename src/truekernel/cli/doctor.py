@@ -7,12 +7,24 @@ import platform
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from truekernel.cli.output import console, print_json
 
+if TYPE_CHECKING:
+    from truekernel.execution.simt import Compiler
+
+INSTALL_COMPILER = "apt install clang (or: pip install ziglang)"
+_PROBE = """
+__global__ void probe(const float* x, float* y) {
+    __shared__ float tile[32];
+    tile[threadIdx.x] = x[threadIdx.x];
+    __syncthreads();
+    y[threadIdx.x] = tile[31 - threadIdx.x];
+}
+"""
 _LIBRARIES = ("torch", "numpy", "scipy", "tree-sitter", "tree-sitter-cuda", "pydantic")
 
 
@@ -85,15 +97,46 @@ def _libraries() -> list[Finding]:
 
 def _compilers() -> list[Finding]:
     """Every compiler that was found, tried on a kernel; the first that works is the one that audits use."""
+    from truekernel.errors import CompilerMissingError
     from truekernel.execution import simt
 
+    try:
+        simt.default_compiler()
+    except CompilerMissingError as error:
+        return [Finding("compiler", False, str(error), INSTALL_COMPILER)]
     findings: list[Finding] = []
     for compiler in simt.find_compilers():
-        failure = simt.probe(compiler)
-        working = not failure
-        first = working and not any(f.good and f.what == "compiler" for f in findings)
-        detail = f"{compiler.label} ({' '.join(compiler.command)})" + ("" if working else f": {failure}")
-        findings.append(Finding("compiler" if first else "another compiler", working, detail))
+        failure = _failure(compiler)
+        first = not failure and not any(finding.good for finding in findings)
+        detail = f"{compiler.label} ({' '.join(compiler.command)})" + (f": {failure}" if failure else "")
+        findings.append(Finding("compiler" if first else "another compiler", not failure, detail))
     if not any(finding.what == "compiler" for finding in findings):
-        findings.append(Finding("compiler", False, "no C++ compiler works", simt.INSTALL_HINT))
+        findings.append(Finding("compiler", False, "none of those above works", INSTALL_COMPILER))
     return findings
+
+
+def _failure(compiler: Compiler) -> str:
+    """Why a compiler can't run a kernel with a barrier in it, "" when it can."""
+    import torch
+
+    from truekernel.errors import TruekernelError
+    from truekernel.execution import simt
+    from truekernel.model import BufferArg, BufferSpec, Configuration, Launch, LaunchPlan
+
+    buffers = (BufferSpec("x", (32,), "float32", "input"), BufferSpec("y", (32,), "float32", "empty"))
+    launch = Launch("probe", (1, 1, 1), (32, 1, 1), (BufferArg(0), BufferArg(1)))
+    plan = LaunchPlan(buffers, (launch,), (1,))
+    x = torch.arange(32, dtype=torch.float32)
+    try:
+        library = simt.compile_single(_PROBE, plan.kernels, compiler=compiler)
+        if isinstance(library, simt.CompileFailure):
+            return f"does not compile a kernel: {library.message}"
+        with simt.Server(compiler) as server:
+            server.define("probe", plan, {"x": x})
+            run = server.run(library, 0, [("probe", Configuration())], keep_outputs=True)
+    except TruekernelError as error:
+        return str(error)
+    outcome, outputs = run.executions[0].outcome, run.outputs[0]
+    if outcome.status != "ok" or outputs is None:
+        return f"its kernel ends in {outcome.status.replace('_', ' ')} {outcome.message}".strip()
+    return "" if torch.equal(outputs[0], x.flip(0)) else "its kernel computes wrong values"

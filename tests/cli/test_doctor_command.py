@@ -1,0 +1,62 @@
+import json
+
+import pytest
+
+from truekernel.cli import main
+from truekernel.execution import simt
+
+
+def forget():
+    simt.default_compiler.cache_clear()
+    simt.toolchain._identify.cache_clear()
+
+
+@pytest.fixture
+def other_compilers(monkeypatch, tmp_path):
+    """An empty search path and no compiler named; what was found before is forgotten, and what is found now afterwards."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("TRUEKERNEL_CXX", raising=False)
+    monkeypatch.setattr("truekernel.execution.simt.toolchain._zig", lambda: None)
+    forget()
+    yield tmp_path
+    forget()
+
+
+def test_says_what_works_here(capsys):
+    assert main(["doctor", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["able"] is True
+    compiler = next(finding for finding in document["findings"] if finding["what"] == "compiler")
+    assert compiler["good"] and any(name in compiler["detail"] for name in ("clang", "gcc", "zig"))
+    assert main(["doctor"]) == 0
+    assert capsys.readouterr().out.endswith("This machine can run audits (no GPU is needed).\n")
+
+
+def test_no_compiler(other_compilers, capsys):
+    assert main(["doctor"]) == 1
+    out = capsys.readouterr().out
+    assert "missing  compiler: no C++ compiler found" in out and "mend: apt install clang" in out
+
+
+def test_compiler_that_does_not_run(other_compilers, monkeypatch, capsys):
+    monkeypatch.setenv("TRUEKERNEL_CXX", "no-such-compiler")
+    assert main(["doctor"]) == 1
+    assert "TRUEKERNEL_CXX='no-such-compiler' does not run" in capsys.readouterr().out
+
+
+def test_compiler_that_starts_but_can_not_compile(other_compilers, capsys):
+    broken = other_compilers / "g++"
+    broken.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && echo "g++ 13.0.0" && exit 0\necho "internal error" >&2\nexit 1\n'
+    )
+    broken.chmod(0o755)
+    assert main(["doctor"]) == 1
+    out = capsys.readouterr().out
+    assert "missing  another compiler: gcc 13.0.0" in out
+    assert "missing  compiler: none of those above works" in out
+
+
+def test_missing_library_is_named_with_its_mend(monkeypatch, capsys):
+    monkeypatch.setattr("truekernel.cli.doctor._LIBRARIES", ("no-such-library",))
+    assert main(["doctor"]) == 1
+    assert "mend: pip install no-such-library" in capsys.readouterr().out
