@@ -40,6 +40,8 @@ def sanitised(setup: ProblemSetup, source: str, plans: Plans) -> list[Hazard]:
         for case_id in dict.fromkeys(case_id for case_id, _ in setup.witness_requests)
     ][:SANITISED_CASES]
     executions = setup.stage.execute(library, 0, plans, requests)
+    setup.stage.server.release(library)
+    library.close()
     return [_hazard(e) for e in executions if e.outcome.status in _FAULTS]
 
 

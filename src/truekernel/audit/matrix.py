@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 from truekernel.audit.population import Unique
 from truekernel.audit.scores import KillColumn, KillMatrix, KillRow
@@ -16,7 +17,9 @@ def kill_matrix(bench: Bench, mutants: Sequence[Unique]) -> KillMatrix:
     columns = _columns(bench)
     cells = {m.record.id: _cells(m, columns) for m in witnessed}
 
-    def row(level: str, name: str, weight: Callable[[Unique], float], rule_class: str = "") -> KillRow:
+    def row(
+        level: Literal["class", "rule", "problem"], name: str, weight: Callable[[Unique], float], rule_class: str = ""
+    ) -> KillRow:
         members = [(m, w) for m in witnessed if (w := weight(m)) > 0]
         killed: list[float | None] = []
         for number in range(len(columns)):
@@ -25,7 +28,7 @@ def kill_matrix(bench: Bench, mutants: Sequence[Unique]) -> KillMatrix:
             killed.append(sum(w for cell, w in known if cell) / total if total else None)
         return KillRow(
             level=level, name=name, rule_class=rule_class, n=sum(w for _, w in members), killed=tuple(killed)
-        )  # type: ignore[arg-type]
+        )
 
     pairs = sorted({(p.rule, p.rule_class) for m in witnessed for p in m.made_by})
     used = {rule_class for _, rule_class in pairs}

@@ -65,7 +65,7 @@ def _replayed(setup: ProblemSetup, record: MutantRecord, mutant: Mutant, witness
     plans = setup.stage.plans(mutant.source, mutant.plan_source)
     library = simt.compile_single(mutant.source, plans.kernels, simt.Options())
     if isinstance(library, simt.CompileFailure):
-        raise RunDirectoryError(f"mutant {record.id} does not compile here: {library.message}")
+        raise RunDirectoryError(f"mutant {record.id} does not compile here: {library}")
     own = Build(library, 0, plans, "alone")
     request = next(
         (case_id, c)

@@ -136,7 +136,7 @@ def _jobs(
 ) -> list[dict[str, Any]]:
     """One job a problem, those with the most mutants first; problems that are complete are left out."""
     problems = store.keys("problem")
-    rules = [rule.name for rule in mutation.select(options.rules)]
+    rules = list(mutation.select(options.rules))
     jobs = []
     for problem in plan.problems:
         names = [program.name for program in plan.programs_of(problem.name)]

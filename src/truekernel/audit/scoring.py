@@ -6,8 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from truekernel.audit.intervals import settling
 from truekernel.audit.population import Honest, Unique, false_rejection_rate, miss_rate
+from truekernel.audit.records import HonestRecord, MutantRecord
 from truekernel.audit.scores import CheckerScore, GroupRate, Rate, SettlingPoint
+from truekernel.audit.verdicts import Bench
 from truekernel.checkers import Checker
+from truekernel.checkers.checker import REPORTED
+from truekernel.checkers.flat import FlatChecker
 from truekernel.model import RULE_CLASSES, MadeBy
 
 
@@ -18,6 +22,7 @@ def score(
     variants: Sequence[Honest],
     families: Mapping[str, str],
     vacuous_problems: frozenset[str],
+    bench: Bench,
 ) -> CheckerScore:
     """All rates of one checker. `families`: problem -> family; `vacuous_problems`: those on which a trivial output passes it."""
     witnessed = [m for m in mutants if m.fate == "witnessed"]
@@ -25,8 +30,9 @@ def score(
     outer = [v for v in variants if v.record.role == "outer"]
     sound = [m for m in witnessed if m.record.problem not in vacuous_problems]
     rejected = [m for m in witnessed if m.verdicts[name].state == "reject"]
-    by_timeout = sum("timeout" in m.verdicts[name].why for m in rejected)
-    by_crash = sum(_by_fault(m, name) for m in rejected) - by_timeout
+    ends = [bench.ends(m.record, name) for m in rejected]
+    by_timeout = sum("timeout" in statuses for statuses in ends)
+    by_crash = sum(bool(statuses & set(REPORTED)) and "timeout" not in statuses for statuses in ends)
 
     def families_of(subject: Unique | Honest) -> str:
         return families[subject.record.problem]
@@ -52,12 +58,12 @@ def score(
     hits = [m.verdicts[name].state == "accept" for m in witnessed if m.verdicts[name].state != "undetermined"]
     return CheckerScore(
         name=name,
-        title=f"{name} (scaled)" if checker.published else name,
+        title=f"{name} (scaled)" if checker.source_url else name,
         version=checker.version,
         source_url=checker.source_url,
-        inputs=checker.inputs,
-        tolerance=checker.tolerance_text,
-        published=checker.published,
+        inputs=_inputs(name, bench),
+        tolerance=_tolerance(checker),
+        published=bool(checker.source_url),
         broken=_broken(name, mutants, variants),
         miss=miss_rate(witnessed, name),
         false_rejection=false_rejection_rate(outer, name),
@@ -77,19 +83,35 @@ def score(
         caught_by_output=len(rejected) - by_crash - by_timeout,
         caught_by_crash=by_crash,
         caught_by_timeout=by_timeout,
-        undetermined=sum(s.verdicts[name].state == "undetermined" for s in (*mutants, *variants)),
+        undetermined=_undetermined(name, mutants) + _undetermined(name, variants),
         settling=tuple(SettlingPoint(n=n, mean=mean, low=low, high=high) for n, mean, low, high in settling(hits)),
         seed_blind=_seed_blind(name, witnessed),
     )
 
 
-def _by_fault(mutant: Unique, checker: str) -> bool:
-    """Whether the checker rejected because an execution of its suite ended in a fault."""
-    return mutant.verdicts[checker].why.startswith("ended in ")
+def _undetermined(name: str, subjects: Sequence[Unique] | Sequence[Honest]) -> int:
+    return sum(subject.verdicts[name].state == "undetermined" for subject in subjects)
+
+
+def _inputs(name: str, bench: Bench) -> str:
+    """Number of cases and their recipes, in one line."""
+    suites = [bench.suite(problem, name) for problem in bench.problems]
+    counts = sorted({len(suite) for suite in suites})
+    recipes = list(dict.fromkeys(case.recipe for suite in suites for case, _ in suite))
+    number = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}" if counts else "0"
+    return f"{number} cases a problem: {', '.join(recipes)}"
+
+
+def _tolerance(checker: Checker) -> str:
+    """How the checker compares, in one line."""
+    if isinstance(checker, FlatChecker):
+        return f"torch.allclose, atol = rtol = {checker.single:g} ({checker.half:g} in half precision)"
+    return "a callable of the user's" if checker.needs_outputs else "error bounds from float64 and honest variants"
 
 
 def _broken(name: str, mutants: Sequence[Unique], variants: Sequence[Honest]) -> str:
-    return next((s.record.broken[name] for s in (*variants, *mutants) if name in s.record.broken), "")
+    records: list[MutantRecord | HonestRecord] = [*(v.record for v in variants), *(m.record for m in mutants)]
+    return next((record.broken[name] for record in records if name in record.broken), "")
 
 
 def _seed_blind(name: str, witnessed: Sequence[Unique]) -> Rate | None:

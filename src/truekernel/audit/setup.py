@@ -14,8 +14,8 @@ import torch
 from truekernel import corpus
 from truekernel.audit.callables import Opinions, ask
 from truekernel.audit.records import CaseRecord, HonestRecord, ProblemRecord, SuiteEntry
-from truekernel.audit.vacuity import official_vacuity, vacuous_pairs
-from truekernel.cases import witness_cases
+from truekernel.audit.vacuity import vacuous_pairs
+from truekernel.cases.witness import witness_cases
 from truekernel.checkers import Checker
 from truekernel.errors import BadInputError
 from truekernel.execution import simt
@@ -26,9 +26,11 @@ from truekernel.trial.honest import HonestVariant, honest_variants
 from truekernel.trial.stage import Plans, Request, Stage, requests_for
 from truekernel.trial.witness import HonestRange
 
-ADVERSARIAL: tuple[Configuration, ...] = tuple(
-    Configuration(schedule, seed)
-    for schedule, seed in (("reverse", 1), ("warp_greedy", 1), ("random", 1), ("forward", 1))  # type: ignore[arg-type]
+ADVERSARIAL: tuple[Configuration, ...] = (
+    Configuration("reverse"),
+    Configuration("warp_greedy"),
+    Configuration("random"),
+    Configuration("forward"),
 )
 """Schedules, besides that of a GPU, under which the witness search looks for faults of synchronisation."""
 ADVERSARIAL_CASES = 4
@@ -109,9 +111,7 @@ def set_up(problem: Problem, programs: Sequence[Program], checkers: Mapping[str,
     setup = _cases(problem, checkers)
     try:
         _honest(setup, {program.name for program in programs})
-        setup.vacuous = vacuous_pairs(problem, checkers, setup.suites, setup.stage.prepared)
-        official, setup.official_note = official_vacuity(problem, checkers)
-        setup.vacuous += official
+        setup.vacuous, setup.official_note = vacuous_pairs(problem, checkers, setup.suites, setup.stage.prepared)
     except BaseException:
         setup.stage.server.close()
         raise
@@ -130,7 +130,7 @@ def _cases(problem: Problem, checkers: Mapping[str, Checker]) -> ProblemSetup:
     for suite in (*suites.values(), *others.values()):
         cases += [(case, suite[number - 1] if number else None) for number, case in enumerate(suite)]
     cases += [(case, None) for case in witnesses]
-    stage = Stage(simt.Server(tolerances=_tolerances(checkers)), problem, cases)
+    stage = Stage(simt.Server(), problem, cases, _tolerances(checkers))
     requests = dict.fromkeys(
         request for name, checker in checkers.items() for request in requests_for(suites[name], checker.configurations)
     )
@@ -216,7 +216,7 @@ def _first(built: tuple[simt.Library, Plans]) -> tuple[simt.Library, int, Plans]
 def _build(stage: Stage, variant: HonestVariant) -> tuple[simt.Library, Plans] | str:
     plans = stage.plans(variant.source, variant.plan_source)
     result = simt.compile_single(variant.source, plans.kernels, simt.Options(fma="fma=off" not in variant.flags))
-    return result.message if isinstance(result, simt.CompileFailure) else (result, plans)
+    return str(result) if isinstance(result, simt.CompileFailure) else (result, plans)
 
 
 def _spreads(
@@ -225,12 +225,9 @@ def _spreads(
     """Largest error of the panel, by case and output."""
     outputs: dict[str, list[Sequence[torch.Tensor]]] = defaultdict(list)
     for variant in panel:
-        executions = setup.stage.execute(*_first(built[variant.id]), setup.requests, keep_outputs=True)
-        for (case_id, _), execution, tensors in zip(
-            setup.requests, executions, setup.stage.server.outputs, strict=True
-        ):
-            if execution.outcome.status == "ok" and tensors is not None:
-                outputs[case_id].append(tensors)
+        for execution, tensors in setup.stage.outputs(*_first(built[variant.id]), setup.requests):
+            if tensors is not None:
+                outputs[execution.case_id].append(tensors)
     spreads: dict[str, list[torch.Tensor]] = {}
     for case_id, members in outputs.items():
         filled = with_spread(setup.stage.prepared[case_id].expected, members)

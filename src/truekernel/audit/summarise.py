@@ -30,6 +30,7 @@ from truekernel.audit.summary import (
 )
 from truekernel.audit.tradeoff import gain_split, tolerance_curve
 from truekernel.audit.verdicts import Bench
+from truekernel.checkers.flat import FlatChecker
 from truekernel.model import MadeBy
 from truekernel.numerics.statistics import LIMIT
 from truekernel.store import Store
@@ -63,7 +64,8 @@ def summarise(run_dir: Path) -> Summary:
         programs=_programs(meta["programs"], families, records, mutants, honest_records),
         rules=_rules(records, mutants),
         checkers=tuple(
-            score(name, checker, mutants, variants, families, vacuous[name]) for name, checker in bench.checkers.items()
+            score(name, checker, mutants, variants, families, vacuous[name], bench)
+            for name, checker in bench.checkers.items()
         ),
         curves=_curves(bench, mutants, variants),
         gain=_gain(bench, mutants),
@@ -125,10 +127,10 @@ def _counts(
         crashes=sum(n for status, n in ends.items() if status not in ("ok", "timeout")),
         timeouts=ends["timeout"],
         hazards=sum(bool(m.record.hazards) for m in mutants),
-        executions=sum(len(s.executions) for s in (*records, *honest_records)),
+        executions=sum(len(r.executions) for r in records) + sum(len(h.executions) for h in honest_records),
         honest_panel=sum(v.record.role == "panel" for v in variants),
         honest_outer=len(outer),
-        honest_independent=sum(v.record.independent for v in outer),
+        honest_independent=sum(int(v.record.independent) for v in outer),
         honest_refused=len(honest_records) - len(variants),
     )
 
@@ -211,13 +213,13 @@ def _curves(bench: Bench, mutants: Sequence[Unique], variants: Sequence[Honest])
     """One curve for each set of inputs that a flat tolerance judges; checkers that share inputs are marks on the same curve."""
     by_inputs: dict[tuple[object, ...], list[str]] = {}
     for name, checker in bench.checkers.items():
-        if checker.flat_tolerance is not None:
+        if isinstance(checker, FlatChecker):
             key = tuple((p, tuple(c.id for c, _ in bench.suite(p, name))) for p in bench.problems)
             by_inputs.setdefault(key, []).append(name)
     curves = []
     for names in by_inputs.values():
         marks = [
-            CurveMark(checker=n, tolerance=t) for n in names if (t := bench.checkers[n].flat_tolerance) is not None
+            CurveMark(checker=n, tolerance=c.single) for n in names if isinstance(c := bench.checkers[n], FlatChecker)
         ]
         title = f"inputs of {' and '.join(names)} (scaled)"
         curves.append(tolerance_curve(names[0], title, marks, bench, mutants, variants))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,12 +13,13 @@ from truekernel.audit.callables import ask
 from truekernel.audit.hazards import hazards_of
 from truekernel.audit.records import MutantRecord, Witness, WorstElement
 from truekernel.audit.setup import Base, ProblemSetup
-from truekernel.audit.verdicts import State, overall
+from truekernel.audit.verdicts import State
+from truekernel.checkers import accepts
 from truekernel.errors import PlanError
 from truekernel.execution import simt
 from truekernel.model import Execution, Mutant
-from truekernel.numerics import errors
 from truekernel.numerics.formats import to_float64
+from truekernel.numerics.statistics import errors
 from truekernel.trial.stage import Plans, Request
 from truekernel.trial.witness import HonestRange, proves_wrong
 
@@ -60,7 +61,16 @@ def run_chunk(setup: ProblemSetup, program: str, mutants: Sequence[Mutant], seen
         records[mutant.id] = _run(setup, base, mutant, shared.get(mutant.id, own), own, code)
         if plans[mutant.id].digest != base.plans.digest:
             setup.stage.release(plans[mutant.id])
+    for library in {b.library.path: b.library for b in shared.values()}.values():
+        _drop(setup, library)
+    for library in alone.values():
+        _drop(setup, library)
     return [records[mutant.id] for mutant in mutants]
+
+
+def _drop(setup: ProblemSetup, library: simt.Library) -> None:
+    setup.stage.server.release(library)
+    library.close()
 
 
 def _plans(
@@ -88,7 +98,7 @@ def _alone(plans: dict[str, Plans], mutants: Sequence[Mutant]) -> tuple[dict[str
         if mutant.id in plans:
             result = simt.compile_single(mutant.source, plans[mutant.id].kernels, simt.Options())
             if isinstance(result, simt.CompileFailure):
-                failures[mutant.id] = result.message
+                failures[mutant.id] = str(result)
             else:
                 libraries[mutant.id] = result
     return libraries, failures
@@ -103,14 +113,13 @@ def _shared(base: Base, mutants: Sequence[Mutant]) -> dict[str, Build]:
     schema = simt.compile_schema(
         base.program.source, kernels, {n: m.edits for n, m in numbered.items()}, simt.Options()
     )
-    builds: dict[str, Build] = {}
-    if schema.library is not None:
-        for number in schema.members:
-            builds[numbered[number].id] = Build(schema.library, number, base.plans, "schema")
-    rest = {n: m.source for n, m in numbered.items() if m.id not in builds}
+    builds = {
+        numbered[number].id: Build(library, number, base.plans, "schema") for number, library in schema.members.items()
+    }
+    rest = {number: numbered[number].source for number in schema.leftovers}
     if rest:
-        for number, (library, variant) in simt.compile_batch(rest, kernels, simt.Options()).members.items():
-            builds[numbered[number].id] = Build(library, variant, base.plans, "batch")
+        for number, library in simt.compile_batch(rest, kernels, simt.Options()).members.items():
+            builds[numbered[number].id] = Build(library, number, base.plans, "batch")
     return builds
 
 
@@ -156,11 +165,9 @@ def _search(setup: ProblemSetup, build: Build) -> tuple[Witness | None, list[Exe
     tried: list[Execution] = []
     # Most mutants fall to the first case; the rest then run in one go, which costs one process.
     for requests in (setup.witness_requests[:1], setup.witness_requests[1:4], setup.witness_requests[4:]):
-        for request, execution in zip(
-            requests, setup.stage.execute(build.library, build.variant, build.plans, requests), strict=True
-        ):
+        for execution in setup.stage.execute(build.library, build.variant, build.plans, requests):
             tried.append(execution)
-            honest = setup.ranges[request]
+            honest = setup.ranges[execution.case_id, execution.configuration]
             why = proves_wrong(execution, honest)
             if why:
                 return _witness(execution, honest, why), tried
@@ -192,12 +199,7 @@ def states(setup: ProblemSetup, record: MutantRecord) -> dict[str, State]:
                 "accept" if name in record.accepted_by else "reject" if name in record.rejected_by else "undetermined"
             )
             continue
-        verdicts[name] = overall(
-            [
-                checker.judge(case, [seen[case.id, c] for c in checker.configurations]).verdict
-                for case in setup.suites[name]
-            ]
-        )
+        verdicts[name] = accepts(checker, setup.suites[name], seen).verdict
     return verdicts
 
 
@@ -207,11 +209,11 @@ def _repeats(setup: ProblemSetup, record: MutantRecord, own: Build) -> bool:
     requests = list(dict.fromkeys(r for name in accepted for r in setup.suite_requests(name)))
     seen = {(e.case_id, e.configuration): e for e in record.executions}
     again = setup.stage.execute(own.library, own.variant, own.plans, requests) if requests else []
-    if any(_differ(seen[request], e) for request, e in zip(requests, again, strict=True)):
+    if len(again) < len(requests) or any(_differ(seen[e.case_id, e.configuration], e) for e in again):
         return False
     if record.witness is None:
         tried = setup.stage.execute(own.library, own.variant, own.plans, setup.witness_requests)
-        return not any(proves_wrong(e, setup.ranges[r]) for r, e in zip(setup.witness_requests, tried, strict=True))
+        return not any(proves_wrong(e, setup.ranges[e.case_id, e.configuration]) for e in tried)
     request = _request_of(setup, record.witness)
     (execution,) = setup.stage.execute(own.library, own.variant, own.plans, [request])
     return execution.outcome.status == record.witness.status and execution.output_hash == record.witness.output_hash
@@ -244,9 +246,8 @@ def _finished(setup: ProblemSetup, record: MutantRecord, own: Build, source: str
                 requests = setup.reseeded[name]
                 executions = setup.stage.execute(own.library, own.variant, own.plans, requests)
                 judge = setup.checkers[name].judge
-                cases = [setup.stage.prepared[case_id].case for case_id, _ in requests]
                 reseeded[name] = any(
-                    judge(case, [e]).verdict == "reject" for case, e in zip(cases, executions, strict=True)
+                    judge(setup.stage.prepared[e.case_id].case, [e]).verdict == "reject" for e in executions
                 )
     return record.model_copy(
         update={
@@ -260,8 +261,7 @@ def _finished(setup: ProblemSetup, record: MutantRecord, own: Build, source: str
 
 def worst_element(setup: ProblemSetup, own: Build, request: Request) -> WorstElement | None:
     """Where the witness' error is largest, in error scales; elements whose NaN/Inf class is wrong come first."""
-    setup.stage.execute(own.library, own.variant, own.plans, [request], keep_outputs=True)
-    (tensors,) = setup.stage.server.outputs
+    ((_, tensors),) = setup.stage.outputs(own.library, own.variant, own.plans, [request])
     if tensors is None:
         return None
     best: tuple[float, WorstElement] | None = None
@@ -285,7 +285,7 @@ def _number(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _identity(setup: ProblemSetup, mutant: Mutant) -> dict[str, object]:
+def _identity(setup: ProblemSetup, mutant: Mutant) -> dict[str, Any]:
     return {
         "id": mutant.id,
         "program": mutant.program,

@@ -59,16 +59,24 @@ class Bench:
         seen = {(e.case_id, e.configuration): e for e in subject.executions}
         states: list[State] = []
         why: dict[State, str] = {}
+        timed_out = False
         for case, configurations in self.suite(subject.problem, checker):
             executions = [seen[case.id, c] for c in configurations if (case.id, c) in seen]
-            if len(executions) < len(configurations):
+            if len(executions) == len(configurations):
+                judgement = judge.judge(case, executions)
+                states.append(judgement.verdict)
+                why.setdefault(judgement.verdict, judgement.why)
+            elif not timed_out:
                 states.append("undetermined")
                 why.setdefault("undetermined", "not executed")
-                continue
-            judgement = judge.judge(case, executions)
-            states.append(judgement.verdict)
-            why.setdefault(judgement.verdict, judgement.why)
+            timed_out = timed_out or any(e.outcome.status == "timeout" for e in executions)
         return Verdict(overall(states), why.get(overall(states), ""), tuple(states))
+
+    def ends(self, subject: Subject, checker: str) -> set[str]:
+        """How the executions of a checker's suite ended."""
+        seen = {(e.case_id, e.configuration): e.outcome.status for e in subject.executions}
+        suite = self.suite(subject.problem, checker)
+        return {seen[case.id, c] for case, configurations in suite for c in configurations if (case.id, c) in seen}
 
 
 def overall(states: Sequence[State]) -> State:

@@ -11,7 +11,7 @@ import torch
 from truekernel.cases import make_inputs
 from truekernel.errors import PlanError, SourceError
 from truekernel.execution import recorder
-from truekernel.execution.simt import Library, Server
+from truekernel.execution.simt import Library, Run, Server
 from truekernel.model import Case, Configuration, Execution, LaunchPlan, Problem
 from truekernel.numerics import Expected, expect
 from truekernel.source import kernel_signatures
@@ -19,6 +19,8 @@ from truekernel.source import kernel_signatures
 LEAST_CPU_SECONDS = 0.05
 CPU_FACTOR = 20.0
 """An execution may take this many times the original's CPU time, and the least above, before it counts as a timeout."""
+CHECKED_FACTOR = 10.0
+"""A sanitised execution may take this many times longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +55,16 @@ class Stage:
     `cases` come with the case whose reference output an allocator would have left in the outputs (None: zeros).
     """
 
-    def __init__(self, server: Server, problem: Problem, cases: Sequence[tuple[Case, Case | None]]) -> None:
+    def __init__(
+        self,
+        server: Server,
+        problem: Problem,
+        cases: Sequence[tuple[Case, Case | None]],
+        tolerances: Sequence[tuple[float, float]],
+    ) -> None:
         self.server = server
         self.problem = problem
+        self.tolerances = tolerances
         self.prepared: dict[str, Prepared] = {}
         for case, before in cases:
             if case.id not in self.prepared:
@@ -98,16 +107,35 @@ class Stage:
             if case_id in spreads:
                 self._forget(digest, case_id)
 
-    def execute(
-        self, library: Library, variant: int, plans: Plans, requests: Sequence[Request], *, keep_outputs: bool = False
-    ) -> list[Execution]:
-        """Run one variant of a library on the requested cases, in order. With `keep_outputs`, `server.outputs` holds the tensors."""
+    def execute(self, library: Library, variant: int, plans: Plans, requests: Sequence[Request]) -> list[Execution]:
+        """Run one variant of a library on the requested cases, in order; what comes after a timeout is left out."""
+        return self._run(library, variant, plans, requests, keep_outputs=False).executions
+
+    def outputs(
+        self, library: Library, variant: int, plans: Plans, requests: Sequence[Request]
+    ) -> list[tuple[Execution, list[torch.Tensor] | None]]:
+        """As `execute`, with the output tensors of each execution (None unless it ended ok)."""
+        run = self._run(library, variant, plans, requests, keep_outputs=True)
+        return list(zip(run.executions, run.outputs, strict=True))
+
+    def _run(
+        self, library: Library, variant: int, plans: Plans, requests: Sequence[Request], *, keep_outputs: bool
+    ) -> Run:
         for case_id in dict.fromkeys(case_id for case_id, _ in requests):
             self._define(plans, case_id)
         wanted = [(f"{plans.digest}:{case_id}", configuration) for case_id, configuration in requests]
-        limits = [max(LEAST_CPU_SECONDS, CPU_FACTOR * self._seconds.get(request, 1.0)) for request in requests]
-        executions = self.server.run(library, variant, wanted, cpu_seconds=limits, keep_outputs=keep_outputs)
-        return [replace(e, case_id=case_id) for e, (case_id, _) in zip(executions, requests, strict=True)]
+        limits = [self._limit(request) for request in requests]
+        run = self.server.run(
+            library, variant, wanted, cpu_seconds=limits, keep_outputs=keep_outputs, tolerances=self.tolerances
+        )
+        named = [replace(e, case_id=e.case_id.rpartition(":")[2]) for e in run.executions]
+        return Run(named, run.outputs)
+
+    def _limit(self, request: Request) -> float:
+        """CPU seconds; sanitised executions take several times a plain one's."""
+        case_id, configuration = request
+        plain = self._seconds.get((case_id, replace(configuration, checked=False)), 1.0)
+        return max(LEAST_CPU_SECONDS, CPU_FACTOR * plain) * (CHECKED_FACTOR if configuration.checked else 1.0)
 
     def time_limits(self, requests: Sequence[Request], executions: Sequence[Execution]) -> None:
         """Take the original's executions as the measure of timeouts, largest where several programs tell."""
@@ -123,7 +151,14 @@ class Stage:
         if (plans.digest, case_id) not in self._defined:
             prepared = self.prepared[case_id]
             key = f"{plans.digest}:{case_id}"
-            self.server.define(key, plans.by_case[case_id], prepared.inputs, prepared.expected, prepared.stale)
+            self.server.define(
+                key,
+                plans.by_case[case_id],
+                prepared.inputs,
+                prepared.expected,
+                prepared.stale,
+                mutates=self.problem.mutates,
+            )
             self._defined.add((plans.digest, case_id))
 
     def _forget(self, digest: str, case_id: str) -> None:
