@@ -36,7 +36,7 @@ __global__ void softmax_partial(const float* __restrict__ x, float2* __restrict_
 
     const float from = origin(peak);
     float sum = 0.0f;
-    for (int i = begin + threadIdx.x; i < end; i += THREADS) sum += __expf(row[i] - from);
+    for (int i = begin + threadIdx.x; i < end; i += THREADS) sum += expf(row[i] - from);
     sum = block_reduce<THREADS, false>(sum, scratch);
     if (threadIdx.x == 0) partial[blockIdx.y * gridDim.x + blockIdx.x] = make_float2(peak, sum);
 }
@@ -49,11 +49,11 @@ __global__ void softmax_finish(const float* __restrict__ x, const float2* __rest
     for (int s = 0; s < gridDim.x; ++s) peak = fmaxf(peak, slices[s].x);
     const float from = origin(peak);
     float sum = 0.0f;
-    for (int s = 0; s < gridDim.x; ++s) sum += slices[s].y * __expf(origin(slices[s].x) - from);
+    for (int s = 0; s < gridDim.x; ++s) sum += slices[s].y * expf(origin(slices[s].x) - from);
 
     const size_t start = (size_t)blockIdx.y * features;
     const int begin = blockIdx.x * length;
     const int end = min(begin + length, features);
     const float inverse = 1.0f / sum;
-    for (int i = begin + threadIdx.x; i < end; i += THREADS) y[start + i] = __expf(x[start + i] - from) * inverse;
+    for (int i = begin + threadIdx.x; i < end; i += THREADS) y[start + i] = expf(x[start + i] - from) * inverse;
 }
