@@ -1,0 +1,67 @@
+import pytest
+
+from truekernel.cases import is_witness_seed, make_inputs, witness_cases, witness_shapes
+from truekernel.model import AxisSpec, Domain, OutputSpec, Problem, TensorSpec
+
+
+def problem_of(axes, shape, domain=None):
+    return Problem(
+        name="w",
+        family="elementwise",
+        summary="",
+        axes=axes,
+        inputs=(TensorSpec("x", shape, domain=domain or Domain()),),
+        outputs=(OutputSpec("y", shape),),
+        reference=lambda inputs, _: (inputs["x"] * 2,),
+        flops=lambda a: 1.0,
+        bytes=lambda a: 1.0,
+    )
+
+
+AXES = {
+    "B": AxisSpec(64, 2, "batch", (1, 3)),
+    "N": AxisSpec(4096, 128, "reduction", (1, 64, 127, 129, 0)),
+    "G": AxisSpec(8, 8, "group"),
+}
+
+
+def test_witness_shapes_use_no_length_of_any_suite():
+    found = witness_shapes(problem_of(AXES, ("B", "N", "G")))
+    assert set(found) == {"above", "below", "tiles", "small", "medium", "three"}
+    for axes in found.values():
+        assert axes["B"] not in {1, 2, 3}
+        assert axes["N"] not in {128, 1, 64, 127, 129}
+        assert axes["G"] == 8
+
+
+def test_lengths_keep_the_common_divisor_of_an_axis():
+    axes = {"D": AxisSpec(128, 64, "feature", (32, 96))}
+    assert {shape["D"] % 32 for shape in witness_shapes(problem_of(axes, ("D",))).values()} == {0}
+
+
+def test_shapes_that_a_tensor_can_not_have_are_left_out():
+    axes = {"H": AxisSpec(64, 16, "spatial", (1, 5)), "K": AxisSpec(9, 9, "group")}
+    found = witness_shapes(problem_of(axes, ("H - K + 1",)))
+    assert "small" not in found
+    assert all(shape["H"] >= 9 for shape in found.values())
+
+
+def test_witness_cases_can_all_be_made_and_are_in_their_own_range_of_seeds():
+    problem = problem_of(AXES, ("B", "N"))
+    cases = witness_cases(problem)
+    assert 10 <= len(cases) <= 16
+    assert all(is_witness_seed(case.seed) for case in cases)
+    assert len({case.id for case in cases}) == len(cases)
+    for case in cases:
+        assert make_inputs(problem, case)["x"].shape == (case.lengths["B"], case.lengths["N"])
+
+
+@pytest.mark.parametrize("legal", [False, True])
+def test_special_values_only_where_they_are_legal(legal):
+    recipes = [case.recipe for case in witness_cases(problem_of(AXES, ("B", "N"), Domain(nonfinite=legal)))]
+    assert ("special" in recipes) == legal
+
+
+def test_a_problem_of_fixed_axes_keeps_its_lengths():
+    axes = {"N": AxisSpec(64, 64, "group")}
+    assert {case.axes for case in witness_cases(problem_of(axes, ("N",)))} == {(("N", 64),)}
