@@ -170,11 +170,11 @@ def _times(use: Node) -> Node | None:
     ),
 )
 def exponential_by_powers_of_two(tree: Tree) -> Iterator[tuple[Edit, ...]]:
-    """Exponentials of differences and negative numbers are powers of two of the scaled argument (other roundings)."""
+    """Exponentials of differences are powers of two of the scaled difference (other roundings)."""
     edits = []
     for call in outermost(calls(tree, "expf")):
         value = bare(arguments(call)[0])
-        if value.kind in ("binary_expression", "unary_expression") and operator(value) == "-":
+        if value.kind == "binary_expression" and operator(value) == "-":
             edits.append(replace(call, f"exp2f(({value.text}) * 1.44269504f)"))
     if edits:
         yield tuple(edits)
