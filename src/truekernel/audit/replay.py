@@ -10,7 +10,7 @@ from truekernel.audit.records import MutantRecord, Witness
 from truekernel.audit.setup import ProblemSetup, set_up
 from truekernel.audit.summarise import finite
 from truekernel.audit.summary import ReplayResult
-from truekernel.audit.trials import Build, states, worst_element
+from truekernel.audit.trials import states, worst_element
 from truekernel.errors import BadInputError, RunDirectoryError, UnknownNameError
 from truekernel.execution import simt
 from truekernel.model import Mutant
@@ -66,13 +66,12 @@ def _replayed(setup: ProblemSetup, record: MutantRecord, mutant: Mutant, witness
     library = simt.compile_single(mutant.source, plans.kernels, simt.Options())
     if isinstance(library, simt.CompileFailure):
         raise RunDirectoryError(f"mutant {record.id} does not compile here: {library}")
-    own = Build(library, 0, plans, "alone")
     request = next(
         (case_id, c)
         for case_id, c in setup.witness_requests
         if case_id == witness.case_id and c.schedule == witness.schedule and c.schedule_seed == witness.schedule_seed
     )
-    (execution,) = setup.stage.execute(library, 0, plans, [request])
+    ((execution, tensors),) = setup.stage.outputs(library, 0, plans, [request])
     honest = setup.ranges[request]
     why = proves_wrong(execution, honest)
     same = execution.outcome.status == witness.status and execution.output_hash == witness.output_hash
@@ -96,7 +95,7 @@ def _replayed(setup: ProblemSetup, record: MutantRecord, mutant: Mutant, witness
         wrong=why is not None,
         worst=finite(execution.statistics.get("worst")),
         honest_worst=honest.worst,
-        element=worst_element(setup, own, request) if execution.outcome.status == "ok" else None,
+        element=None if tensors is None else worst_element(tensors, setup.stage.prepared[case.id].expected),
         verdicts=dict(verdicts),
         message="" if same else "outcome or output bits are not those of the run",
     )

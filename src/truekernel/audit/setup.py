@@ -17,7 +17,7 @@ from truekernel.audit.records import CaseRecord, HonestRecord, ProblemRecord, Su
 from truekernel.audit.vacuity import vacuous_pairs
 from truekernel.cases.witness import witness_cases
 from truekernel.checkers import Checker
-from truekernel.errors import BadInputError
+from truekernel.errors import BadInputError, PlanError
 from truekernel.execution import simt
 from truekernel.model import Case, Configuration, Execution, Outcome, Problem, Program
 from truekernel.numerics import statistics, with_spread
@@ -154,80 +154,86 @@ def _honest(setup: ProblemSetup, wanted: set[str]) -> None:
     """Run all honest variants of the problem's programs: first the panel for its spreads, then all for their statistics."""
     stage = setup.stage
     programs = [program for program in corpus.programs().values() if program.problem == setup.problem.name]
-    variants = honest_variants(programs)
-    built: dict[str, tuple[simt.Library, Plans]] = {}
-    refused: dict[str, str] = {}
-    everything = list(
-        dict.fromkeys([*setup.requests, *setup.witness_requests, *(r for rs in setup.reseeded.values() for r in rs)])
-    )
-    for variant in variants:
-        result = _build(stage, variant)
-        if isinstance(result, str):
-            refused[variant.id] = result
-        else:
-            built[variant.id] = result
-    for program in programs:
-        if program.name in built:
-            library, plans = built[program.name]
+    others = [request for requests in setup.reseeded.values() for request in requests]
+    everything = list(dict.fromkeys([*setup.requests, *setup.witness_requests, *others]))
+    built, refused = _built(stage, honest_variants(programs))
+    kept = {plans.digest for variant, _, plans in built if variant.id in wanted}
+    for variant, library, plans in built:
+        if not variant.rule:
             stage.time_limits(everything, stage.execute(library, 0, plans, everything))
-    panel = [variant for variant in variants if variant.role == "panel" and variant.id in built]
-    stage.set_spreads(_spreads(setup, panel, built))
-    executed: dict[str, list[Execution]] = {}
-    opinions: dict[str, Opinions] = {}
-    for variant in variants:
-        if variant.id not in built:
-            continue
-        executions = stage.execute(*_first(built[variant.id]), everything)
+    stage.set_spreads(_spreads(setup, [b for b in built if b[0].role == "panel"], kept))
+    good: list[list[Execution]] = []
+    for variant, library, plans in built:
+        executions = stage.execute(library, 0, plans, everything)
         why = wrong(executions)
-        if why:
-            refused[variant.id] = why
-        executed[variant.id] = executions
-        opinions[variant.id] = ask(setup, *_first(built[variant.id]))
-    for name in wanted:
-        if name in refused:
+        if why and variant.id in wanted:
             raise BadInputError(
-                f"program '{name}' fails its gate ({refused[name]}): mutants of a wrong program mean nothing"
+                f"program '{variant.id}' fails its gate ({why}): mutants of a wrong program mean nothing"
             )
-    good = [variant for variant in variants if variant.id not in refused]
+        if why is None:
+            good.append(executions)
+        mine = [e for e in executions if (e.case_id, e.configuration) in set(setup.requests)]
+        setup.honest.append(_record(setup, variant, mine, why or "", ask(setup, library, 0, plans)))
+        if variant.id in wanted:
+            program = next(program for program in programs if program.name == variant.id)
+            hashes = {(e.case_id, e.configuration): e.output_hash for e in executions}
+            setup.bases[program.name] = Base(program, library, plans, _identity(library, plans), hashes)
+            continue
+        if plans.digest not in kept:
+            stage.release(plans)
+        stage.server.release(library)
+        library.close()
+    for variant, why in refused:
+        if variant.id in wanted:
+            raise BadInputError(
+                f"program '{variant.id}' fails its gate ({why}): mutants of a wrong program mean nothing"
+            )
+        setup.honest.append(_record(setup, variant, [], why, Opinions()))
     for position, request in enumerate(everything):
-        setup.ranges[request] = HonestRange.of(executed[v.id][position] for v in good)
-    suite = set(setup.requests)
-    for variant in variants:
-        executions = [e for e, r in zip(executed.get(variant.id, []), everything, strict=False) if r in suite]
-        setup.honest.append(
-            _record(setup, variant, executions, refused.get(variant.id, ""), opinions.get(variant.id, Opinions()))
-        )
+        setup.ranges[request] = HonestRange.of(executions[position] for executions in good)
     setup.honest.append(_eager(setup))
-    for program in programs:
-        if program.name in wanted:
-            library, plans = built[program.name]
-            hashes = {r: e.output_hash for r, e in zip(everything, executed[program.name], strict=True)}
-            setup.bases[program.name] = Base(program, library, plans, f"{library.code_hash()}:{plans.digest}", hashes)
+
+
+Built = tuple[HonestVariant, simt.Library, Plans]
+
+
+def _built(stage: Stage, variants: Sequence[HonestVariant]) -> tuple[list[Built], list[tuple[HonestVariant, str]]]:
+    """Variants compiled alone, one for each distinct machine code and plans; and those that do not compile, with the reason."""
+    built: list[Built] = []
+    refused: list[tuple[HonestVariant, str]] = []
+    seen: set[str] = set()
     for variant in variants:
-        if variant.id in built and variant.id not in wanted:
-            stage.release(built[variant.id][1])
+        try:
+            plans = stage.plans(variant.source, variant.plan_source)
+        except PlanError as error:
+            refused.append((variant, str(error)))
+            continue
+        options = simt.Options(fma="fma=off" not in variant.flags)
+        library = simt.compile_single(variant.source, plans.kernels, options)
+        if isinstance(library, simt.CompileFailure):
+            refused.append((variant, str(library)))
+        elif _identity(library, plans) in seen:
+            library.close()
+        else:
+            seen.add(_identity(library, plans))
+            built.append((variant, library, plans))
+    return built, refused
 
 
-def _first(built: tuple[simt.Library, Plans]) -> tuple[simt.Library, int, Plans]:
-    """A library compiled alone holds its program as variant 0."""
-    return built[0], 0, built[1]
+def _identity(library: simt.Library, plans: Plans) -> str:
+    """What makes programs distinct: normalised machine code and launch plans."""
+    return f"{library.code_hash()}:{plans.digest}"
 
 
-def _build(stage: Stage, variant: HonestVariant) -> tuple[simt.Library, Plans] | str:
-    plans = stage.plans(variant.source, variant.plan_source)
-    result = simt.compile_single(variant.source, plans.kernels, simt.Options(fma="fma=off" not in variant.flags))
-    return str(result) if isinstance(result, simt.CompileFailure) else (result, plans)
-
-
-def _spreads(
-    setup: ProblemSetup, panel: Sequence[HonestVariant], built: Mapping[str, tuple[simt.Library, Plans]]
-) -> dict[str, list[torch.Tensor]]:
+def _spreads(setup: ProblemSetup, panel: Sequence[Built], kept: set[str]) -> dict[str, list[torch.Tensor]]:
     """Largest error of the panel, by case and output."""
     outputs: dict[str, list[Sequence[torch.Tensor]]] = defaultdict(list)
-    for variant in panel:
-        for execution, tensors in setup.stage.outputs(*_first(built[variant.id]), setup.requests):
+    for _, library, plans in panel:
+        for execution, tensors in setup.stage.outputs(library, 0, plans, setup.requests):
             if tensors is not None:
                 outputs[execution.case_id].append(tensors)
+        if plans.digest not in kept:
+            setup.stage.release(plans)
     spreads: dict[str, list[torch.Tensor]] = {}
     for case_id, members in outputs.items():
         filled = with_spread(setup.stage.prepared[case_id].expected, members)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import torch
 
 from truekernel.audit.callables import ask
 from truekernel.audit.hazards import hazards_of
@@ -18,6 +19,7 @@ from truekernel.checkers import accepts
 from truekernel.errors import PlanError
 from truekernel.execution import simt
 from truekernel.model import Execution, Mutant
+from truekernel.numerics import Expected
 from truekernel.numerics.formats import to_float64
 from truekernel.numerics.statistics import errors
 from truekernel.trial.stage import Plans, Request
@@ -125,20 +127,17 @@ def _shared(base: Base, mutants: Sequence[Mutant]) -> dict[str, Build]:
 
 def _run(setup: ProblemSetup, base: Base, mutant: Mutant, build: Build, own: Build, code: str) -> MutantRecord:
     """Everything about one unique mutant. What the shared build shows must repeat on the mutant alone; else all is redone there."""
-    record = _executed(setup, base, mutant, build, code)
-    if build is own or _repeats(setup, record, own):
-        return _finished(setup, record, own, mutant.source)
-    return _finished(setup, _executed(setup, base, mutant, own, code), own, mutant.source)
+    shown = _executed(setup, base, mutant, build, code)
+    record = _repeats(setup, shown, own)
+    if record is None:
+        shown = _executed(setup, base, mutant, own, code)
+        # What does not repeat even alone (a race that the host decides) stays as it was seen, unconfirmed.
+        record = _repeats(setup, shown, own) or shown
+    return _finished(setup, record, own, mutant.source)
 
 
 def _executed(setup: ProblemSetup, base: Base, mutant: Mutant, build: Build, code: str) -> MutantRecord:
-    stage = setup.stage
-    executions: list[Execution] = []
-    asked: set[Request] = set()
-    for name in setup.checkers:
-        requests = [r for r in setup.suite_requests(name) if r not in asked]
-        asked.update(requests)
-        executions += stage.execute(build.library, build.variant, build.plans, requests)
+    executions = _suites(setup, build)
     witness, tried = _search(setup, build)
     both = [*executions, *tried]
     observed = any(base.hashes[e.case_id, e.configuration] != e.output_hash for e in both if e.outcome.status == "ok")
@@ -158,6 +157,21 @@ def _executed(setup: ProblemSetup, base: Base, mutant: Mutant, build: Build, cod
         infrastructure="infrastructure" in statuses,
         **opinions.fields(),
     )
+
+
+def _suites(setup: ProblemSetup, build: Build) -> list[Execution]:
+    """The suites of all checkers, in one process where that goes well. A timeout ends a suite, not those of other checkers."""
+    executions = setup.stage.execute(build.library, build.variant, build.plans, setup.requests)
+    done = len(executions)
+    if done < len(setup.requests):
+        asked = set(setup.requests[:done])
+        for name in setup.checkers:
+            suite = setup.suite_requests(name)
+            left = [r for r in suite if r not in asked]
+            asked.update(left)
+            if left and setup.requests[done - 1] not in suite:
+                executions += setup.stage.execute(build.library, build.variant, build.plans, left)
+    return executions
 
 
 def _search(setup: ProblemSetup, build: Build) -> tuple[Witness | None, list[Execution]]:
@@ -203,20 +217,31 @@ def states(setup: ProblemSetup, record: MutantRecord) -> dict[str, State]:
     return verdicts
 
 
-def _repeats(setup: ProblemSetup, record: MutantRecord, own: Build) -> bool:
-    """Whether the mutant alone gives the witness again, and the same bits on the cases of every checker that accepts it."""
+def _repeats(setup: ProblemSetup, record: MutantRecord, own: Build) -> MutantRecord | None:
+    """The record, confirmed, when the mutant alone gives the witness again and the same bits on the cases of every checker that accepts it."""
     accepted = [name for name, state in states(setup, record).items() if state == "accept"]
     requests = list(dict.fromkeys(r for name in accepted for r in setup.suite_requests(name)))
-    seen = {(e.case_id, e.configuration): e for e in record.executions}
-    again = setup.stage.execute(own.library, own.variant, own.plans, requests) if requests else []
-    if len(again) < len(requests) or any(_differ(seen[e.case_id, e.configuration], e) for e in again):
-        return False
-    if record.witness is None:
-        tried = setup.stage.execute(own.library, own.variant, own.plans, setup.witness_requests)
-        return not any(proves_wrong(e, setup.ranges[e.case_id, e.configuration]) for e in tried)
-    request = _request_of(setup, record.witness)
-    (execution,) = setup.stage.execute(own.library, own.variant, own.plans, [request])
-    return execution.outcome.status == record.witness.status and execution.output_hash == record.witness.output_hash
+    if requests:
+        seen = {(e.case_id, e.configuration): e for e in record.executions}
+        again = setup.stage.execute(own.library, own.variant, own.plans, requests)
+        if len(again) < len(requests) or any(_differ(seen[e.case_id, e.configuration], e) for e in again):
+            return None
+    if record.witness is not None:
+        return _confirmed(setup, record, own)
+    tried = setup.stage.execute(own.library, own.variant, own.plans, setup.witness_requests)
+    return None if any(proves_wrong(e, setup.ranges[e.case_id, e.configuration]) for e in tried) else record
+
+
+def _confirmed(setup: ProblemSetup, record: MutantRecord, own: Build) -> MutantRecord | None:
+    """The record with its witness confirmed on the mutant alone and the worst element named; None when it shows something else."""
+    witness = record.witness
+    assert witness is not None
+    request = _request_of(setup, witness)
+    ((execution, tensors),) = setup.stage.outputs(own.library, own.variant, own.plans, [request])
+    if execution.outcome.status != witness.status or execution.output_hash != witness.output_hash:
+        return None
+    element = worst_element(tensors, setup.stage.prepared[request[0]].expected) if tensors is not None else None
+    return record.model_copy(update={"witness": witness.model_copy(update={"element": element, "confirmed": True})})
 
 
 def _differ(one: Execution, other: Execution) -> bool:
@@ -235,12 +260,8 @@ def _finished(setup: ProblemSetup, record: MutantRecord, own: Build, source: str
     """The record with what is asked of the mutant alone: its worst element, hazards, and what other seeds would have caught."""
     verdicts = states(setup, record)
     accepted = [name for name, state in verdicts.items() if state == "accept"]
-    witness = record.witness
-    if witness is not None:
-        element = worst_element(setup, own, _request_of(setup, witness)) if witness.status == "ok" else None
-        witness = witness.model_copy(update={"element": element, "confirmed": True})
     reseeded: dict[str, bool] = {}
-    if witness is not None:
+    if record.witness is not None:
         for name in accepted:
             if name in setup.reseeded:
                 requests = setup.reseeded[name]
@@ -251,7 +272,6 @@ def _finished(setup: ProblemSetup, record: MutantRecord, own: Build, source: str
                 )
     return record.model_copy(
         update={
-            "witness": witness,
             "survivor_confirmed": True if accepted else None,
             "reseeded": reseeded,
             "hazards": hazards_of(setup, record, own.plans, source),
@@ -259,13 +279,10 @@ def _finished(setup: ProblemSetup, record: MutantRecord, own: Build, source: str
     )
 
 
-def worst_element(setup: ProblemSetup, own: Build, request: Request) -> WorstElement | None:
-    """Where the witness' error is largest, in error scales; elements whose NaN/Inf class is wrong come first."""
-    ((_, tensors),) = setup.stage.outputs(own.library, own.variant, own.plans, [request])
-    if tensors is None:
-        return None
+def worst_element(outputs: Sequence[torch.Tensor], expected: Sequence[Expected]) -> WorstElement | None:
+    """Where the error is largest, in error scales; elements whose NaN/Inf class is wrong come first. None without elements."""
     best: tuple[float, WorstElement] | None = None
-    for output, want in zip(tensors, setup.stage.prepared[request[0]].expected, strict=True):
+    for output, want in zip(outputs, expected, strict=True):
         if not want.elements:
             continue
         error, _, differs = errors(output, want)

@@ -6,9 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 
 from truekernel.audit.records import VacuousPair
-from truekernel.checkers import Checker
-from truekernel.checkers.vacuity import Passed, Prepared, official_cases, passing_trivials
+from truekernel.checkers import Checker, vacuity
+from truekernel.checkers.vacuity import Passed, official_cases, passing_trivials
 from truekernel.model import Case, Problem
+from truekernel.trial.stage import Prepared
 
 
 def vacuous_pairs(
@@ -23,9 +24,9 @@ def vacuous_pairs(
     """
     pairs: list[VacuousPair] = []
     notes: dict[str, str] = {}
-    official: dict[tuple[str, ...], tuple[list[Prepared], str]] = {}
+    official: dict[tuple[str, ...], tuple[list[vacuity.Prepared], str]] = {}
     for name, checker in checkers.items():
-        here = passing_trivials(checker, [prepared[case.id] for case in suites[name]])
+        here = passing_trivials(checker, [_with_tensors(prepared[case.id]) for case in suites[name]])
         pairs += [_pair(name, "audit", passed, "") for passed in here]
         key = tuple(case.id for case in suites[name])
         if key not in official:
@@ -36,6 +37,10 @@ def vacuous_pairs(
         else:
             notes[name] = note
     return tuple(pairs), notes
+
+
+def _with_tensors(prepared: Prepared) -> vacuity.Prepared:
+    return vacuity.Prepared(prepared.case, prepared.inputs, prepared.expected)
 
 
 def _pair(checker: str, size: str, passed: Passed, note: str) -> VacuousPair:
