@@ -189,7 +189,7 @@ def _dim3(what: str, size: int | Iterable[int], most: Dim3) -> Dim3:
     lengths = (size,) if isinstance(size, int) else tuple(size)
     if not 1 <= len(lengths) <= 3 or not all(isinstance(n, int) for n in lengths):
         raise PlanError(f"{what} {_brief(size)}: give one to three whole numbers")
-    full = (*lengths, 1, 1)[:3]
+    full: Dim3 = (lengths[0], *(lengths[1:2] or (1,)), *(lengths[2:3] or (1,)))  # type: ignore[assignment]
     if any(not 1 <= n <= limit for n, limit in zip(full, most, strict=True)):
         raise PlanError(f"{what} {full}: each size is at least 1 and at most {most}")
     return full

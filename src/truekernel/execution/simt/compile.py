@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from truekernel.errors import MachineError
 from truekernel.execution.simt.diagnostics import errors, first_error
@@ -171,7 +172,7 @@ def _single_as(number: int, source: str, kernels: tuple[str, ...], tools: Kit) -
     return build_unit(text, kernels, tools, members=(number,))
 
 
-def _widen(output: object) -> None:
+def _widen(output: Path) -> None:
     from truekernel.execution.simt.shared_zones import widen
 
     widen(output)

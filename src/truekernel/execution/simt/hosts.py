@@ -246,9 +246,7 @@ class Hosts:
         if (
             inner is None
             or inner.kind == "comma_expression"
-            or "[" in text
-            and "]" in text
-            and inner.find("lambda_expression")
+            or ("[" in text and "]" in text and inner.find("lambda_expression"))
         ):
             return False
         parent = node.parent
@@ -266,11 +264,8 @@ class Hosts:
         if node.kind == "call_expression":
             called = node.field("function")
             return called is not None and called.text in self._macros
-        return (
-            node.kind == "binary_expression"
-            and _operator(node) == "*"
-            or node.kind == "identifier"
-            and node.text in self._macros
+        return (node.kind == "binary_expression" and _operator(node) == "*") or (
+            node.kind == "identifier" and node.text in self._macros
         )
 
 

@@ -216,11 +216,12 @@ class Server:
                 chosen = [selected[k] for k in missing]
                 self._send([wire.run_request(number, flags, wanted, tolerances, rhos, chosen)])
                 self._receive(lambda kind, v, e, payload: _take(pending[missing[v]], kind, e, payload))  # noqa: B023
-                return
             except _ServerDiedError:
                 self._restart()
                 if attempt:
                     raise MachineError("the native process died twice on the same request") from None
+            else:
+                return
 
     def _finish(
         self,
@@ -235,7 +236,10 @@ class Server:
         run = Run([], [])
         for k, (key, configuration) in enumerate(executions):
             case = self._cases[key]
-            outputs, statistics, output_hash, hazards = None, {}, "", ()
+            outputs: list[torch.Tensor] | None = None
+            statistics: dict[str, float] = {}
+            output_hash = ""
+            hazards: tuple[str, ...] = ()
             if k in answers.reports:
                 outcome = reported(answers.reports[k], case.plan, lines)
             elif k in answers.deaths:

@@ -96,23 +96,24 @@ def _zig() -> str | None:
     return shutil.which("zig")
 
 
-@lru_cache(maxsize=64)
 def _identify(command: tuple[str, ...]) -> Compiler | None:
     path = shutil.which(command[0]) if command else None
-    if path is None:
-        return None
+    return _identified(path, command[1:]) if path else None
+
+
+@lru_cache(maxsize=64)
+def _identified(path: str, arguments: tuple[str, ...]) -> Compiler | None:
     try:
-        result = subprocess.run(
-            [path, *command[1:], "--version"], capture_output=True, text=True, timeout=60, check=False
-        )
+        command = [path, *arguments, "--version"]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return None
     if result.returncode or not result.stdout.strip():
         return None
     version = result.stdout.splitlines()[0].strip()
     kind: Kind = "gcc"
-    if len(command) > 1 and "zig" in Path(path).name:
+    if arguments and "zig" in Path(path).name:
         kind = "zig"
     elif "clang" in version:
         kind = "clang"
-    return Compiler(kind, (path, *command[1:]), path, version)
+    return Compiler(kind, (path, *arguments), path, version)

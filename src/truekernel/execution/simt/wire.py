@@ -164,7 +164,7 @@ def read_report(payload: bytes) -> Report:
 def tensor_bytes(tensor: torch.Tensor) -> memoryview | bytes:
     """Bytes of a CPU tensor in row-major order, without a copy where it is contiguous."""
     flat = tensor.detach().contiguous().view(-1)
-    return memoryview(flat.view(torch.uint8).numpy()) if flat.numel() else b""
+    return flat.view(torch.uint8).numpy().data if flat.numel() else b""
 
 
 def _launch(launch: Launch) -> bytes:

@@ -8,10 +8,10 @@ import itertools
 import os
 import shutil
 import tempfile
+from functools import lru_cache
 from pathlib import Path
 
 _counter = itertools.count(1)
-_owner: tuple[int, Path] | None = None
 
 
 def work_path(suffix: str) -> Path:
@@ -20,14 +20,18 @@ def work_path(suffix: str) -> Path:
 
 
 def _folder() -> Path:
-    global _owner
-    if _owner is None or _owner[0] != os.getpid():
-        root = Path(tempfile.gettempdir()) / f"truekernel-{os.getuid()}"
-        root.mkdir(mode=0o700, exist_ok=True)
-        _sweep(root)
-        _owner = os.getpid(), Path(tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=root))
-        atexit.register(_remove, *_owner)
-    return _owner[1]
+    return _folder_of(os.getpid())
+
+
+@lru_cache(maxsize=1)
+def _folder_of(process: int) -> Path:
+    """Depends on the process, since a forked child must not share its parent's folder."""
+    root = Path(tempfile.gettempdir()) / f"truekernel-{os.getuid()}"
+    root.mkdir(mode=0o700, exist_ok=True)
+    _sweep(root)
+    folder = Path(tempfile.mkdtemp(prefix=f"{process}-", dir=root))
+    atexit.register(_remove, process, folder)
+    return folder
 
 
 def _sweep(root: Path) -> None:
