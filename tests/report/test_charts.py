@@ -69,3 +69,19 @@ def test_curve_marks_the_checkers_tolerances():
     figure = figures.curve_figure(summary.curves[0], {"kernelbench@1e-2": "kernelbench@1e-2 (scaled)"})
     assert "kernelbench@1e-2 (scaled)" in figure.over_tolerance
     assert ">1e-2<" in figure.trade_off and ">1e-4<" in figure.trade_off
+
+
+def test_labels_of_close_points_stay_apart():
+    axis = charts.XAxis("x", 0, 1, [])
+    series = charts.Series("s", [(0, 0.5, ""), (0, 0.51, "")], "c0", labels=[(0, "low"), (1, "high")])
+    text = charts.line_chart("c", axis, [series], y_title="y")
+    heights = {name: float(y) for y, name in re.findall(r'marktext" x="[\d.]+" y="([\d.]+)">(low|high)<', text)}
+    assert heights["low"] - heights["high"] >= 13
+
+
+def test_vacuous_pairs_hold_all_that_passes():
+    vacuity = make_summary(per_rule=1).vacuity
+    pairs = figures.vacuous_pairs(vacuity)
+    assert sum(len(pair.audit) + len(pair.official) for pair in pairs) == len(vacuity.entries)
+    softmax = next(pair for pair in pairs if pair.problem == "softmax" and pair.checker == "kernelbench@1e-2")
+    assert [len(softmax.audit), len(softmax.official)] == [1, 1]

@@ -18,6 +18,13 @@ def test_count(value, text):
     assert wording.count(value) == text
 
 
+@pytest.mark.parametrize(
+    ("share", "text"), [(0.0327, "+3.3 points"), (-0.0327, "-3.3 points"), (-0.0, "0.0 points"), (0.0004, "0.0 points")]
+)
+def test_points(share, text):
+    assert wording.points(share) == text
+
+
 @pytest.mark.parametrize(("value", "text"), [(0.01, "1e-2"), (1e-4, "1e-4"), (0.0025, "2.5e-3"), (1.0, "1e0")])
 def test_tolerance(value, text):
     assert wording.tolerance(value) == text

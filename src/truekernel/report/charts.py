@@ -159,9 +159,11 @@ def _line(line: Series, x: XAxis, y: YAxis) -> list[str]:
             out.append(
                 f'<circle class="dot {line.css}" cx="{x.at(value):.1f}" cy="{y.at(share):.1f}" r="2.6"><title>{escape(text)}</title></circle>'
             )
-    for index, text in line.labels:
+    lowest = float("-inf")
+    for index, text in sorted(line.labels, key=lambda label: y.at(line.points[label[0]][1])):
         value, share, _ = line.points[index]
-        out.append(f'<text class="marktext" x="{x.at(value) + 6:.1f}" y="{y.at(share) + 14:.1f}">{escape(text)}</text>')
+        lowest = max(y.at(share) + 14, lowest + 13)
+        out.append(f'<text class="marktext" x="{x.at(value) + 6:.1f}" y="{lowest:.1f}">{escape(text)}</text>')
     return out
 
 

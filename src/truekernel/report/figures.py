@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from truekernel.audit.scores import CheckerScore, GainSplit, ToleranceCurve
+from truekernel.audit.scores import CheckerScore, GainSplit, ToleranceCurve, Vacuity, VacuousEntry
 from truekernel.audit.summary import Counts, Summary
 from truekernel.report import charts, wording
 
@@ -188,6 +188,28 @@ def gain_steps(gain: GainSplit, titles: dict[str, str]) -> tuple[Step, ...]:
             charts.range_bar(0, gain.improved_miss, "c2", largest=largest),
         ),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class VacuousPair:
+    """A (problem, checker) pair on which some trivial output passes, with all that pass at either size."""
+
+    problem: str
+    checker: str
+    audit: tuple[VacuousEntry, ...]
+    official: tuple[VacuousEntry, ...]
+
+
+def vacuous_pairs(vacuity: Vacuity) -> tuple[VacuousPair, ...]:
+    """The entries by pair, in the order of their first entries; at each size the one that passes with the most room comes first."""
+    grouped: dict[tuple[str, str], list[VacuousEntry]] = {}
+    for entry in vacuity.entries:
+        grouped.setdefault((entry.problem, entry.checker), []).append(entry)
+
+    def at(entries: list[VacuousEntry], size: str) -> tuple[VacuousEntry, ...]:
+        return tuple(sorted((e for e in entries if e.size == size), key=lambda e: e.margin))
+
+    return tuple(VacuousPair(*pair, at(own, "audit"), at(own, "official")) for pair, own in grouped.items())
 
 
 def colours(summary: Summary) -> dict[str, int]:

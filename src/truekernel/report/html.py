@@ -74,6 +74,7 @@ def _context(summary: Summary, environment: Environment) -> dict[str, Any]:
         "curves": [figures.curve_figure(curve, titles) for curve in summary.curves if len(curve.points) > 1],
         "settling": figures.settling_chart(summary.checkers, colours),
         "gain_steps": figures.gain_steps(summary.gain, titles) if summary.gain else (),
+        "vacuous": figures.vacuous_pairs(summary.vacuity),
         "matrix_heads": _matrix_heads(summary),
         "any_scaled": summary.scaled,
     }

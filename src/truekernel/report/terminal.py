@@ -9,7 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from truekernel.audit.summary import Summary
-from truekernel.report import wording
+from truekernel.report import figures, wording
+
+_MOST_PAIRS = 12
 
 
 def print_summary(summary: Summary, console: Console, *, survivors: int = 5) -> None:
@@ -100,14 +102,13 @@ def _classes(summary: Summary) -> Table:
 
 
 def _vacuity(summary: Summary) -> Table:
-    table = _table("Vacuous: a trivial output passes", "problem", "checker", "sizes", "what passes", "margin", texts=4)
-    titles = _titles(summary)
-    for entry in summary.vacuity.entries[:12]:
-        checker = titles.get(entry.checker, entry.checker) if entry.size == "audit" else entry.checker
-        table.add_row(entry.problem, Text(checker), entry.size, entry.trivial, wording.margin(entry))
-    left = len(summary.vacuity.entries) - 12
-    if left > 0:
-        table.caption = f"and {left} more"
+    pairs = figures.vacuous_pairs(summary.vacuity)
+    table = _table("Vacuous: a trivial output passes", "problem", "checker", "audit sizes", "official sizes", texts=4)
+    for pair in pairs[:_MOST_PAIRS]:
+        sizes = (f"{own[0].trivial}, {wording.margin(own[0])}" if own else "" for own in (pair.audit, pair.official))
+        table.add_row(pair.problem, Text(pair.checker), *sizes)
+    if len(pairs) > _MOST_PAIRS:
+        table.add_row(f"and {len(pairs) - _MOST_PAIRS} more")
     return table
 
 

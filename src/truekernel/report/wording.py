@@ -22,7 +22,8 @@ def percent(share: float | None, *, digits: int = 1) -> str:
 
 def points(share: float) -> str:
     """0.0327 -> "+3.3 points"."""
-    return f"{share * 100:+.1f} points"
+    rounded = round(share * 100, 1)
+    return f"{rounded:+.1f} points" if rounded else "0.0 points"
 
 
 def shown(rate: Rate) -> Interval:
