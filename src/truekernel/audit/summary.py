@@ -18,9 +18,9 @@ SCHEMA_VERSION = 1
 """Version of the document that `--json` prints: raised when a field changes its meaning or goes away."""
 
 SCALED_NOTE = (
-    "Measured on a CPU at audit sizes: batch axes (and spatial axes, where the answer does not depend on them) are shorter than the "
-    "checker's authors use; reduction, feature and group axes keep their official length. Vacuity is also computed at official sizes, "
-    "from references and tolerances alone."
+    "Measured on a CPU at audit sizes: problems are smaller than those that the checker's authors use, and many sums are shorter, which moves "
+    "the rates. What depends on length most, whether a trivial output passes, is also computed at official sizes, from references and "
+    "tolerances alone."
 )
 
 QuarantineKind = Literal["identical", "masked", "unobserved"]
