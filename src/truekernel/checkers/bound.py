@@ -17,9 +17,9 @@ from truekernel.numerics.statistics import LIMIT
 
 RHO = 2.0
 """Margin on the honest panel's spread: a variant outside of the panel may be twice as far off."""
-C = 4.0
-"""Largest error in units of max(ulp, scale, RHO * spread). PyTorch's own float32 results stay below 4.3 on normal inputs at audit sizes, and
-below 2.3 where its vectorised erf is not involved."""
+C = 5.0
+"""Largest error in units of max(ulp, scale, RHO * spread). Honest programs, their rewrites and PyTorch itself stay below 3.4 on
+all suites at audit sizes, most of them below 2.5."""
 RMS = 2.5
 """Largest root mean square of error/scale; the scale is built as one standard deviation of honest arithmetic."""
 MEAN = 1.5
