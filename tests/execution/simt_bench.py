@@ -67,7 +67,9 @@ class CompileError(Exception):
     """The compiler refused the source."""
 
 
-def compile_kernels(source: str, kernels: tuple[str, ...], kind: str = "clang", checked: bool = False, optimise="1") -> Path:
+def compile_kernels(
+    source: str, kernels: tuple[str, ...], kind: str = "clang", checked: bool = False, optimise="1"
+) -> Path:
     """A library that exports kernel number i as `kernel_i`."""
     text = DYNAMIC.sub(r"\1TK_DYNAMIC_SHARED\2 TK_DYNAMIC_LABEL;", source)
     exports = "".join(f"TK_EXPORT(kernel_{i}, {name})\n" for i, name in enumerate(kernels))
@@ -129,7 +131,10 @@ def run(
     """`buffers`: numpy arrays (inputs) or ("scratch" | "zeroed", nbytes). `launches`: (kernel number, grid, block, args, shared, cooperative);
     an argument is ("b", buffer, byte offset) or a numpy scalar.
     """
-    script = [f"library {library}", f"limit {seconds} {SCHEDULES[schedule]} {seed} {repeat} {variant} {int(not filtered)}"]
+    script = [
+        f"library {library}",
+        f"limit {seconds} {SCHEDULES[schedule]} {seed} {repeat} {variant} {int(not filtered)}",
+    ]
     sizes = []
     with tempfile.TemporaryDirectory() as work:
         for i, buffer in enumerate(buffers):
@@ -148,7 +153,9 @@ def run(
             words = [f"b{a[1]}+{a[2]}" if isinstance(a, tuple) else "x" + np.asarray(a).tobytes().hex() for a in args]
             numbers = " ".join(map(str, (*g, *b, shared, int(cooperative), len(args))))
             script.append(f"launch kernel_{kernel} {numbers} {' '.join(words)}")
-        done = subprocess.run([bench()], input="\n".join(script).encode() + b"\n", capture_output=True, check=False, timeout=60)
+        done = subprocess.run(
+            [bench()], input="\n".join(script).encode() + b"\n", capture_output=True, check=False, timeout=60
+        )
     if done.returncode:
         raise RuntimeError(f"bench failed: {done.returncode} {done.stderr.decode()}")
     head, _, rest = done.stdout.partition(b"\n")

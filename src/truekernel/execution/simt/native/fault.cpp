@@ -35,6 +35,23 @@ static uint64_t library_offset(uint64_t pc) {
   return pc >= code.text_low && pc < code.text_high ? pc - code.base : 0;
 }
 
+// The variable's own name within a mangled one: the last <length><identifier>.
+static void plain_name(char *out, size_t size, const char *mangled) {
+  snprintf(out, size, "%s", mangled);
+  if (strncmp(mangled, "_Z", 2) != 0) return;
+  const size_t all = strlen(mangled);
+  for (size_t i = 2; i < all;) {
+    size_t length = 0, at = i;
+    while (mangled[at] >= '0' && mangled[at] <= '9') length = length * 10 + size_t(mangled[at++] - '0');
+    if (at > i && length && at + length <= all) {
+      snprintf(out, size, "%.*s", int(length), mangled + at);
+      i = at + length;
+    } else {
+      i = at > i ? at : i + 1;
+    }
+  }
+}
+
 static void name_place(tk_report *report, uint64_t address) {
   report->address = address;
   report->buffer = -1;
@@ -42,14 +59,14 @@ static void name_place(tk_report *report, uint64_t address) {
     const SharedPlace place = shared_place(address);
     report->buffer = -2;
     report->offset = place.offset;
-    if (place.name) snprintf(report->name, sizeof report->name, "%s", place.name);
+    if (place.name) plain_name(report->name, sizeof report->name, place.name);
     return;
   }
   uint64_t size;
   int64_t offset;
   if (const char *name = global_name(address, &offset, &size)) {
     report->offset = offset;
-    snprintf(report->name, sizeof report->name, "%s", name);
+    plain_name(report->name, sizeof report->name, name);
     return;
   }
   report->buffer = nearest_buffer(address, &offset, &size);
@@ -228,7 +245,7 @@ static void on_signal(int signal, siginfo_t *info, void *data) {
     return;
   }
   const bool write_fault = signal == SIGSEGV && context->uc_mcontext.gregs[REG_TRAPNO] == 14 &&
-                           (context->uc_mcontext.gregs[REG_ERR] & 3) == 3;
+                           (context->uc_mcontext.gregs[REG_ERR] & 2);
   if (write_fault && unlock_on_write(reinterpret_cast<uint64_t>(info->si_addr))) {
     errno = saved;
     return;

@@ -93,7 +93,7 @@ bool shared_contains(uint64_t address) { return address - reinterpret_cast<uint6
 SharedPlace shared_place(uint64_t address) {
   SharedPlace place{};
   const auto low = reinterpret_cast<uint64_t>(static_base), dynamic = reinterpret_cast<uint64_t>(dynamic_base);
-  if (address >= dynamic || (dynamic_size && address + 512 >= dynamic)) {
+  if (dynamic_size && address + 512 >= dynamic) {
     place.name = "dynamic shared memory";
     place.offset = int64_t(address - dynamic);
     place.size = dynamic_size;

@@ -1,14 +1,14 @@
 // Math functions and intrinsics that a host's libm lacks or rounds otherwise (CUDA Math API; CUDA C++ Programming Guide,
 // "Mathematical Functions").
 //
-// Fast intrinsics are less exact on a GPU than the functions they stand for: its special function unit gives 22 to 23 good bits.
+// Fast intrinsics are less exact on a GPU than the functions they stand for: errors of up to 2 ulp come from its special function unit.
 // Here they are computed from the formula that the guide gives, each special-function step chopped to kSpecialBits bits. So
 // they differ from the exact forms in the last bits as they do on a GPU, though not in the very same bits.
 #pragma once
 
 namespace tk_detail {
 
-constexpr int kSpecialBits = 22;
+constexpr int kSpecialBits = 23;
 
 // Rounds toward zero to kSpecialBits bits; also flushes subnormals, like the special function unit.
 static inline float chopped(double exact) {
