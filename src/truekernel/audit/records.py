@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from truekernel.model import Execution, MadeBy
+from truekernel.model import Execution, Fill, MadeBy, Schedule
 
 
 class Record(BaseModel):
@@ -32,9 +32,9 @@ class SuiteEntry(Record):
     """One execution that a checker asks for: case and configuration, as in `Execution`."""
 
     case_id: str
-    schedule: str
+    schedule: Schedule
     schedule_seed: int
-    fill: str
+    fill: Fill
 
 
 class VacuousPair(Record):
@@ -62,9 +62,9 @@ class ProblemRecord(Record):
     official_note: dict[str, str]
     """By checker: why vacuity at official sizes could not be computed, when it could not."""
     honest_worst: dict[str, float]
-    """By case id and schedule ("id/schedule"): largest error of honest variants, in error scales."""
-    dropped_cases: dict[str, str] = {}
-    """Case id -> why the test gates dropped it."""
+    """By case id, schedule and fill ("id/gpu/poison"): largest error of honest variants, in error scales."""
+    honest_nonfinite: tuple[str, ...] = ()
+    """Which of these show a NaN/Inf class in some honest variant that the truth does not."""
 
 
 class HonestRecord(Record):
@@ -113,7 +113,7 @@ class Witness(Record):
     """A replayable proof that a mutant is wrong."""
 
     case_id: str
-    schedule: str
+    schedule: Schedule
     schedule_seed: int
     why: str
     status: str

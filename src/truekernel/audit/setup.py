@@ -102,8 +102,15 @@ class ProblemSetup:
             },
             vacuous=self.vacuous,
             official_note=self.official_note,
-            honest_worst={f"{case_id}/{c.schedule}": r.worst for (case_id, c), r in self.ranges.items()},
+            honest_worst={place(request): r.worst for request, r in self.ranges.items()},
+            honest_nonfinite=tuple(place(request) for request, r in self.ranges.items() if r.nonfinite),
         )
+
+
+def place(request: Request) -> str:
+    """Name of a request in a stored record: case and schedule."""
+    case_id, configuration = request
+    return f"{case_id}/{configuration.schedule}/{configuration.fill}"
 
 
 def set_up(problem: Problem, programs: Sequence[Program], checkers: Mapping[str, Checker]) -> ProblemSetup:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from truekernel.audit.records import HonestRecord, MutantRecord, ProblemRecord
 from truekernel.checkers import Checker
-from truekernel.model import Case, Configuration, Execution, Fill, Schedule
+from truekernel.model import Case, Configuration, Execution
 
 State = Literal["accept", "reject", "undetermined"]
 Subject = MutantRecord | HonestRecord
@@ -42,9 +42,7 @@ class Bench:
         """A checker's cases on a problem, with the configurations that each is executed in."""
         grouped: dict[str, list[Configuration]] = {}
         for entry in self.problems[problem].suites.get(checker, ()):
-            schedule: Schedule = entry.schedule  # type: ignore[assignment]
-            fill: Fill = entry.fill  # type: ignore[assignment]
-            grouped.setdefault(entry.case_id, []).append(Configuration(schedule, entry.schedule_seed, fill))
+            grouped.setdefault(entry.case_id, []).append(Configuration(entry.schedule, entry.schedule_seed, entry.fill))
         return [(self.case(problem, case_id), configurations) for case_id, configurations in grouped.items()]
 
     def verdict(self, subject: Subject, checker: str, *, judged_by: str | None = None) -> Verdict:
