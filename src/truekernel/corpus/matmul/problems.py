@@ -21,8 +21,8 @@ def matmul(inputs: Tensors, axes: Axes) -> tuple[torch.Tensor, ...]:
 
 def linear_divide_gelu(inputs: Tensors, axes: Axes) -> tuple[torch.Tensor, ...]:
     """GELU (exact) of (`x` [M, K] times the transpose of `weight` [N, K], plus `bias` [N]) / 10."""
-    z = torch.nn.functional.linear(inputs["x"], inputs["weight"], inputs["bias"]) / DIVISOR
-    return (torch.nn.functional.gelu(z),)
+    product = torch.matmul(inputs["x"], inputs["weight"].t())
+    return (torch.nn.functional.gelu((product + inputs["bias"]) / DIVISOR),)
 
 
 def matvec(inputs: Tensors, axes: Axes) -> tuple[torch.Tensor, ...]:
