@@ -32,6 +32,14 @@ def _row_variance(inputs: Tensors, axes: Axes) -> tuple[torch.Tensor, ...]:
     return (inputs["x"].var(dim=-1, correction=1),)
 
 
+def _count_above(inputs: Tensors, axes: Axes) -> tuple[torch.Tensor, ...]:
+    return ((inputs["x"] > 0.5).sum(dim=-1).to(torch.int32),)
+
+
+def _bincount(inputs: Tensors, axes: Axes) -> tuple[torch.Tensor, ...]:
+    return (torch.bincount(inputs["labels"], minlength=axes["K"]).to(torch.int32),)
+
+
 PROBLEMS = (
     Problem(
         name="sum_dim",
@@ -90,5 +98,38 @@ PROBLEMS = (
         flops=lambda a: 4.0 * a["B"] * a["R"],
         bytes=lambda a: 4.0 * a["B"] * (a["R"] + 1),
         source="the statistic of a normalisation layer at hidden size 4096",
+    ),
+    Problem(
+        name="count_above",
+        family="reduction",
+        summary="how many elements of each row exceed one half",
+        axes={
+            "B": AxisSpec(official=16384, audit=6, kind="batch", odd=(1, 5)),
+            "R": AxisSpec(official=4096, audit=4096, kind="reduction", odd=(1, 31, 257)),
+        },
+        inputs=(TensorSpec("x", ("B", "R")),),
+        outputs=(OutputSpec("counts", ("B",), "int32", kind="exact"),),
+        reference=_count_above,
+        flops=lambda a: 2.0 * a["B"] * a["R"],
+        bytes=lambda a: 4.0 * a["B"] * (a["R"] + 1),
+        linear=True,
+        source="the density of a mask at hidden size 4096",
+        constants={"threshold": 0.5},
+    ),
+    Problem(
+        name="bincount",
+        family="reduction",
+        summary="how often each label occurs",
+        axes={
+            "N": AxisSpec(official=1 << 24, audit=16384, kind="reduction", odd=(1, 31, 2049)),
+            "K": AxisSpec(official=256, audit=256, kind="feature", odd=(1, 10)),
+        },
+        inputs=(TensorSpec("labels", ("N",), "int64", domain=Domain(kind="index", below="K")),),
+        outputs=(OutputSpec("counts", ("K",), "int32", kind="exact"),),
+        reference=_bincount,
+        flops=lambda a: 1.0 * a["N"],
+        bytes=lambda a: 8.0 * a["N"] + 4.0 * a["K"],
+        linear=True,
+        source="the histogram of an image's grey levels; tokens routed to each of 256 experts",
     ),
 )
