@@ -1,0 +1,5 @@
+"""`python -m truekernel`: the command line."""
+
+from truekernel.cli import main
+
+main()
