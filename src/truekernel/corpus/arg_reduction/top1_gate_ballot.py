@@ -2,12 +2,11 @@
 
 PROBLEM = "top1_gate"
 TRAITS = {"shuffle", "template", "two-outputs", "vote"}
-WARP = 32
 
 
 def launch(run, inputs, axes):
     tokens, experts = axes["T"], axes["E"]
     gate = run.empty((tokens,), "float32")
     expert = run.empty((tokens,), "int64")
-    run.launch(f"top1_gate_ballot<{WARP}>", tokens, WARP, (inputs["logits"], gate, expert, experts))
+    run.launch("top1_gate_ballot<32>", tokens, 32, (inputs["logits"], gate, expert, experts))
     return gate, expert
