@@ -22,10 +22,12 @@ class Options:
     optimise: str = "1"
 
 
+# Local variables that a kernel reads before it writes them hold a pattern (floats: NaN), so that such a kernel gives the same
+# bits each time, as the original of a schema and compiled alone.
 _COMMON = shlex.split(
     "-std=c++17 -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti -fno-math-errno -fno-trapping-math -fwrapv "
     "-fno-strict-aliasing -fno-delete-null-pointer-checks -fno-finite-loops -fno-stack-protector -fdata-sections "
-    "-ffunction-sections -fno-asynchronous-unwind-tables -fno-ident -w"
+    "-ffunction-sections -ftrivial-auto-var-init=pattern -fno-asynchronous-unwind-tables -fno-ident -w"
 )
 _HOST_DIFFERS = "integer-divide-by-zero,shift-exponent,float-cast-overflow,alignment"
 _BOUNDS = "bounds"

@@ -185,13 +185,17 @@ class Server:
                 raise BadInputError(
                     f"configuration with checked={configuration.checked}: the library has checked={library.checked}"
                 )
+            if key not in self._cases:
+                raise BadInputError(f"no case '{key}' is defined: {len(self._cases)} others are")
             wanted.append((self._cases[key].number, configuration, limit))
-        failure: str | None = None
+        failure: Outcome | None = None
         pending = [_Pending() for _ in variants]
         try:
             self._run(library, flags, wanted, tolerances, rhos, selected, pending)
+        except _LibraryError as error:
+            failure = Outcome("compile_error", message=str(error))
         except MachineError as error:
-            failure = str(error)
+            failure = Outcome("infrastructure", message=str(error))
         names = statistic_names(tolerances, rhos)
         runs = {}
         for variant, answers in zip(variants, pending, strict=True):
@@ -229,7 +233,7 @@ class Server:
         executions: Sequence[tuple[str, Configuration]],
         answers: _Pending,
         names: Sequence[str],
-        failure: str | None,
+        failure: Outcome | None,
     ) -> Run:
         pcs = [pc for report in answers.reports.values() if not report.line for pc in (report.pc, report.other_pc)]
         lines = source_lines(library.path, pcs) if any(pcs) else {}
@@ -253,7 +257,7 @@ class Server:
                     wire.output_tensors(record.outputs, case.plan) if record.outputs or not _bytes(case.plan) else None
                 )
             elif failure is not None:
-                outcome = Outcome("infrastructure", message=failure)
+                outcome = failure
             else:
                 continue
             run.executions.append(Execution(key, configuration, outcome, statistics, output_hash, hazards))
@@ -289,7 +293,10 @@ class Server:
         if library.path not in self._libraries:
             number = self._new_number()
             self._send([wire.open_request(number, str(library.path), library.kernels)])
-            self._receive()
+            try:
+                self._receive()
+            except MachineError as error:
+                raise _LibraryError(str(error)) from None
             self._libraries[library.path] = number
         return self._libraries[library.path]
 
@@ -346,6 +353,10 @@ class Server:
                 raise MachineError(payload.decode(errors="replace"))
             if callable(take):
                 take(kind, variant, execution, payload)
+
+
+class _LibraryError(Exception):
+    """A library can't be opened: it needs something that no source defines."""
 
 
 class _ServerDiedError(Exception):

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
-_SOURCES = (".cu", "launch plan")
+_SOURCES = (".cu", ".cpp", "launch plan")
+"""Files that are no headers; clang calls a source by the name of its translation unit."""
 
 
 def source_lines(library: Path, places: Iterable[int]) -> dict[int, int]:
