@@ -56,7 +56,7 @@ def run(checker, problem, kernel, *, status="ok"):
     for case in suite:
         prepared = prepare(problem, case)
         inputs, expected = prepared.inputs, prepared.expected
-        for configuration in checker.configurations:
+        for configuration in checker.configurations(case):
             found = statistics(kernel(inputs, expected), expected, configuration.fill, checker.tolerances)
             executions[case.id, configuration] = Execution(
                 case.id, configuration, Outcome(status), found if status == "ok" else {}
@@ -96,7 +96,8 @@ def test_faults_that_a_gpu_reports_reject_and_faults_of_the_machine_do_not(name)
         assert run(checker, SCALED, right, status=status).verdict == "undetermined"
     case = checker.suite(SCALED)[0]
     assert (
-        checker.judge(case, [Execution(case.id, c, Outcome("ok")) for c in checker.configurations]).verdict == "reject"
+        checker.judge(case, [Execution(case.id, c, Outcome("ok")) for c in checker.configurations(case)]).verdict
+        == "reject"
     )
 
 
@@ -198,15 +199,22 @@ def test_suites_share_official_cases_and_no_case_with_witnesses():
 
 def test_our_suite_varies_shapes_and_recipes():
     suite = checkers()["truekernel"].suite(SCALED)
-    assert 8 <= len(suite) <= 12
+    assert 8 <= len(suite) <= 13
     assert len({case.axes for case in suite}) >= 4
     assert {case.id for case in suite} == {case.id for case in checkers()["truekernel"].suite(SCALED)}
 
 
 def test_published_checkers_run_as_a_gpu_does():
     for name in NAMES[:4]:
-        assert checkers()[name].configurations == (Configuration("gpu", fill="stale"),)
-    assert all(c.fill == "poison" for c in checkers()["truekernel"].configurations)
+        for case in checkers()[name].suite(SCALED):
+            assert checkers()[name].configurations(case) == (Configuration("gpu", fill="stale"),)
+
+
+def test_ours_poisons_outputs_and_tries_other_orders_of_threads_on_some_cases():
+    ours = checkers()["truekernel"]
+    tried = [ours.configurations(case) for case in ours.suite(SCALED)]
+    assert all(c.fill == "poison" for configurations in tried for c in configurations)
+    assert {len(configurations) for configurations in tried} == {1, 3}
 
 
 def test_names_are_resolved():
@@ -300,7 +308,7 @@ def test_margins_agree_with_verdicts():
             for outputs in (right({}, prepared.expected), wrong({}, prepared.expected)):
                 found = statistics(outputs, prepared.expected, "stale", checker.tolerances)
                 execution = Execution(case.id, Configuration(), Outcome("ok"), found)
-                accepted = checker.judge(case, [execution]).verdict == "accept"
+                accepted = checker.judge(case, [execution] * len(checker.configurations)).verdict == "accept"
                 assert accepted == (checker.margin(case, found) <= 1)
 
 

@@ -80,7 +80,7 @@ class ProblemSetup:
 
     def suite_requests(self, checker: str) -> list[Request]:
         """What one checker executes."""
-        return requests_for(self.suites[checker], self.checkers[checker].configurations)
+        return requests_of(self.checkers[checker], self.suites[checker])
 
     @property
     def record(self) -> ProblemRecord:
@@ -139,7 +139,7 @@ def _cases(problem: Problem, checkers: Mapping[str, Checker]) -> ProblemSetup:
     cases += [(case, None) for case in witnesses]
     stage = Stage(simt.Server(), problem, cases, _tolerances(checkers))
     requests = dict.fromkeys(
-        request for name, checker in checkers.items() for request in requests_for(suites[name], checker.configurations)
+        request for name, checker in checkers.items() for request in requests_of(checker, suites[name])
     )
     search = requests_for(witnesses, [Configuration()]) + requests_for(witnesses[:ADVERSARIAL_CASES], ADVERSARIAL)
     return ProblemSetup(
@@ -149,8 +149,13 @@ def _cases(problem: Problem, checkers: Mapping[str, Checker]) -> ProblemSetup:
         suites,
         list(requests),
         search,
-        {name: requests_for(others[name], checkers[name].configurations) for name in others},
+        {name: requests_of(checkers[name], others[name]) for name in others},
     )
+
+
+def requests_of(checker: Checker, suite: Sequence[Case]) -> list[Request]:
+    """What a checker executes on its suite."""
+    return [(case.id, configuration) for case in suite for configuration in checker.configurations(case)]
 
 
 def _tolerances(checkers: Mapping[str, Checker]) -> tuple[tuple[float, float], ...]:

@@ -40,7 +40,7 @@ ACCEPT = Judgement("accept")
 class Checker(Protocol):
     """A suite and a judge, with settings of its authors.
 
-    `configurations`: how every case of the suite is executed; `judge` gets one execution for each, in order. `tolerances`: (atol, rtol) pairs whose
+    `configurations(case)`: how a case is executed; `judge` gets one execution for each, in order. `tolerances`: (atol, rtol) pairs whose
     mismatches must be among the statistics. `reseedable`: all cases draw from random recipes, so that the same suite on other seeds is the
     same checker. `needs_outputs`: it judges tensors (`opinion`) instead of statistics; `judge` then leaves everything open.
     """
@@ -60,9 +60,8 @@ class Checker(Protocol):
         """Where the settings come from; empty for ours."""
         ...
 
-    @property
-    def configurations(self) -> tuple[Configuration, ...]:
-        """How each case is executed."""
+    def configurations(self, case: Case) -> tuple[Configuration, ...]:
+        """How a case of the suite is executed, once or several times."""
         ...
 
     @property
@@ -128,7 +127,7 @@ def accepts(
     """
     opened = None if suite else Judgement("undetermined", "the suite has no cases")
     for case in suite:
-        wanted = [executions.get((case.id, configuration)) for configuration in checker.configurations]
+        wanted = [executions.get((case.id, configuration)) for configuration in checker.configurations(case)]
         found = [execution for execution in wanted if execution is not None]
         judgement = Judgement("undetermined", f"case {case.id} was not executed")
         if len(found) == len(wanted):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from truekernel.cases import combinations, is_legal, make_inputs, shapes, suite_seed
+from truekernel.cases import combinations, is_legal, least, make_inputs, shapes, suite_seed, wide
 from truekernel.checkers.bound import judge_bound, margin_bound
 from truekernel.checkers.checker import Judgement
 from truekernel.model import Case, Configuration, Execution, Problem
@@ -20,32 +20,43 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("integers", "odd 0"),
     ("special", "odd 1"),
     ("normal*2+100&parameters", "odd 0"),
-    ("heavy&parameters", "audit"),
+    ("heavy&parameters", "wide"),
     ("ramp&parameters", "odd 1"),
     ("ramp*-1", "odd 2"),
     ("normal*0.003&parameters", "odd 1"),
-    ("constant&parameters", "odd 2"),
     ("signed&parameters", "single 0"),
-    ("normal&parameters", "single 1"),
+    ("constant&parameters", "single 1"),
+    ("normal&parameters", "least"),
+    ("subnormal", "odd 0"),
     ("normal*20", "audit"),
 )
-"""Recipes and shapes: audit lengths; odd k: all axes odd; single k: the k-th shape with one odd axis, from the end."""
+"""Recipes and shapes: audit lengths; odd k: all axes odd; single k: the k-th shape with one odd axis, from the end; wide: more rows; least: the shortest rows."""
 INSTEAD_OF_RAMPS: dict[str, str] = {"ramp&parameters": "sparse&parameters", "ramp*-1": "uniform*-1"}
 """For problems that sum: the rounding errors of a running sum over smoothly rising values are alike, and would exceed what independent ones may show. Ramps are
 for maxima and their places, where a lost element at an end must matter."""
 
 
+GPU = Configuration("gpu", fill="poison")
+ADVERSARIAL = (GPU, Configuration("reverse", fill="poison"), Configuration("warp_greedy", fill="poison"))
+"""A barrier that is missing shows where threads run in the opposite order, or where one warp runs ahead as far as it can."""
+SCHEDULED: tuple[str, ...] = ("normal&parameters", "ramp&parameters", "sparse&parameters")
+"""Recipes whose cases run under all of these schedules: one at audit lengths, one at odd ones."""
+
+
 @dataclass(frozen=True, slots=True)
 class Truekernel:
-    """Runs under a GPU's schedule like the published checkers, with poison where they leave what an allocator would."""
+    """Poisons outputs where the published checkers leave what an allocator would, and tries several orders of threads."""
 
     name: str = "truekernel"
     version: str = "1"
     source_url: str = ""
-    configurations: tuple[Configuration, ...] = (Configuration("gpu", fill="poison"),)
     tolerances: tuple[Tolerance, ...] = ()
     reseedable: bool = False
     needs_outputs: bool = False
+
+    def configurations(self, case: Case) -> tuple[Configuration, ...]:
+        """A GPU's schedule, and adversarial ones for a few cases."""
+        return ADVERSARIAL if case.recipe in SCHEDULED else (GPU,)
 
     def suite(self, problem: Problem) -> list[Case]:
         """The plan's cases that the problem's domains allow: whole numbers for linear problems, special values where they are defined."""
@@ -55,6 +66,8 @@ class Truekernel:
         found = []
         for number, (recipe, shape) in enumerate(PLAN):
             if (recipe == "integers" and not problem.linear) or (recipe == "special" and not special):
+                continue
+            if recipe == "subnormal" and sums:  # their squares and products vanish in float32, but not in float64
                 continue
             axes = suite_axes(problem, shape)
             drawn = INSTEAD_OF_RAMPS.get(recipe, recipe) if sums else recipe
@@ -81,12 +94,14 @@ def suite_axes(problem: Problem, shape: str) -> dict[str, int]:
     audit = problem.audit_axes()
     kind, _, number = shape.partition(" ")
     if kind == "odd":
-        found = [axes for axes in combinations(problem) if is_legal(problem, axes)]
-        return found[min(int(number), len(found) - 1)] if found else audit
+        combined = [axes for axes in combinations(problem) if is_legal(problem, axes)]
+        return combined[min(int(number), len(combined) - 1)] if combined else audit
     if kind == "single":
-        single = [axes for axes in shapes(problem)[1:] if sum(axes[name] != audit[name] for name in axes) == 1]
+        odd = [axes for axes in shapes(problem)[1:] if 0 not in axes.values()]
+        single = [axes for axes in odd if sum(axes[name] != audit[name] for name in axes) == 1]
         return single[-1 - int(number) % len(single)] if single else audit
-    return audit
+    found = {"wide": wide, "least": least}[kind](problem) if kind != "audit" else audit
+    return found if is_legal(problem, found) else audit
 
 
 CHECKERS = (Truekernel(),)

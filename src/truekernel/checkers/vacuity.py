@@ -70,7 +70,7 @@ def _margin_if_accepted(checker: Checker, prepared: Prepared, outputs: list[torc
         return math.nan if checker.opinion(published, outputs, None).verdict == "accept" else None
     # A trivial kernel does write its output: whatever the buffers were filled with is gone.
     found = statistics(outputs, prepared.expected, "stale", checker.tolerances)
-    executions = [Execution(prepared.case.id, c, Outcome("ok"), found) for c in checker.configurations]
+    executions = [Execution(prepared.case.id, c, Outcome("ok"), found) for c in checker.configurations(prepared.case)]
     if checker.judge(prepared.case, executions).verdict != "accept":
         return None
     return checker.margin(prepared.case, found)
