@@ -17,7 +17,7 @@ from truekernel import checkers as checker_room
 from truekernel import mutation
 from truekernel.audit.options import AuditOptions, Progress
 from truekernel.audit.plan import AuditPlan, make_plan
-from truekernel.audit.summarise import summarise
+from truekernel.audit.summarising import summarise
 from truekernel.audit.summary import Summary
 from truekernel.errors import RunDirectoryError
 from truekernel.execution import simt

@@ -8,7 +8,7 @@ from truekernel import checkers as checker_room
 from truekernel import corpus, mutation
 from truekernel.audit.records import MutantRecord, ProblemRecord
 from truekernel.audit.setup import place
-from truekernel.audit.summarise import finite
+from truekernel.audit.summarising import finite
 from truekernel.audit.summary import ReplayResult
 from truekernel.audit.trials import worst_element
 from truekernel.audit.verdicts import Bench
