@@ -5,7 +5,7 @@ from truekernel.cases.grammar import Recipe, parse_recipe
 from truekernel.cases.inputs import make_inputs
 from truekernel.cases.recipes import ValueRecipe, recipes
 from truekernel.cases.seeds import is_witness_seed, suite_seed, witness_seed
-from truekernel.cases.shapes import combinations, is_legal, shapes
+from truekernel.cases.shapes import combinations, is_legal, least, shapes, wide
 from truekernel.cases.witness import witness_cases, witness_shapes
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "evaluate",
     "is_legal",
     "is_witness_seed",
+    "least",
     "lengths",
     "make_inputs",
     "parse_recipe",
@@ -22,6 +23,7 @@ __all__ = [
     "shape_of",
     "shapes",
     "suite_seed",
+    "wide",
     "witness_cases",
     "witness_seed",
     "witness_shapes",

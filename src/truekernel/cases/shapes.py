@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from truekernel.cases.expressions import lengths
 from truekernel.errors import BadInputError
-from truekernel.model import Axes, Problem
+from truekernel.model import Axes, AxisSpec, Problem
 
 COMBINATIONS = 3
 
@@ -33,6 +33,26 @@ def combinations(problem: Problem) -> list[dict[str, int]]:
         if axes not in result:
             result.append(axes)
     return result
+
+
+def wide(problem: Problem) -> dict[str, int]:
+    """The audit lengths with longer batch axes: what is wrong only beyond the first few rows shows here."""
+    return {name: wide_length(axis) for name, axis in problem.axes.items()}
+
+
+def wide_length(axis: AxisSpec) -> int:
+    """Length of an axis in `wide`: more than twice the audit length where it is a batch axis that may vary."""
+    return 2 * axis.audit + 1 if axis.kind == "batch" and axis.odd and axis.audit < 64 else axis.audit
+
+
+def least(problem: Problem) -> dict[str, int]:
+    """The audit lengths with every other axis than a batch axis at its smallest odd length above 0."""
+    axes = problem.audit_axes()
+    for name, axis in problem.axes.items():
+        positive = [length for length in axis.odd if length > 0]
+        if positive and axis.kind != "batch":
+            axes[name] = min(positive)
+    return axes
 
 
 def is_legal(problem: Problem, axes: Axes) -> bool:

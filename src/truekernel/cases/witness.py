@@ -1,6 +1,6 @@
 """Cases of the witness search: on seeds and shapes that no checker, ours included, may use.
 
-Suites use, for each axis, its audit length and its `AxisSpec.odd` lengths. Witnesses use none of these on any axis that lists odd lengths; an axis without odd
+Suites use, for each axis, its audit length, its `AxisSpec.odd` lengths and its length in `shapes.wide`. Witnesses use none of these on any axis that lists odd lengths; an axis without odd
 lengths is fixed by its problem and keeps the audit length. A problem whose axes are all fixed leaves the seeds alone apart.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from truekernel.cases.seeds import witness_seed
-from truekernel.cases.shapes import is_legal
+from truekernel.cases.shapes import is_legal, wide_length
 from truekernel.model import AxisSpec, Case, Problem
 
 SHAPES = ("above", "below", "tiles", "small", "medium", "three")
@@ -58,7 +58,7 @@ def witness_shapes(problem: Problem) -> dict[str, dict[str, int]]:
 
 def _length(axis: AxisSpec, shape: str) -> int:
     """A length of one axis that no suite uses, near what the shape's name says."""
-    used = {axis.audit, *axis.odd}
+    used = {axis.audit, *axis.odd, wide_length(axis)}
     positive = [length for length in axis.odd if length > 0]
     if not positive:
         return axis.audit
