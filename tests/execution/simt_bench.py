@@ -55,7 +55,15 @@ def bench() -> Path:
         digest.update(path.read_bytes())
     out = folder() / f"bench-{digest.hexdigest()[:16]}"
     if not out.exists():
-        flags = "-std=c++17 -O2 -march=x86-64-v3 -fno-exceptions -fno-rtti -fno-strict-aliasing -rdynamic".split()
+        flags = [
+            "-std=c++17",
+            "-O2",
+            "-march=x86-64-v3",
+            "-fno-exceptions",
+            "-fno-rtti",
+            "-fno-strict-aliasing",
+            "-rdynamic",
+        ]
         link = ["-Wl,--no-as-needed", "-lm", "-ldl"]
         part = out.with_suffix(".part")
         subprocess.run(["g++", *flags, "-I", NATIVE, *sources, "-o", part, *link], check=True)
@@ -149,7 +157,7 @@ def run(
                 sizes.append(buffer.nbytes)
         for kernel, grid, block, args, *rest in launches:
             shared, cooperative = (*rest, 0, 0)[:2]
-            g, b = (tuple(grid) + (1, 1))[:3], (tuple(block) + (1, 1))[:3]
+            g, b = ((*tuple(grid), 1, 1))[:3], ((*tuple(block), 1, 1))[:3]
             words = [f"b{a[1]}+{a[2]}" if isinstance(a, tuple) else "x" + np.asarray(a).tobytes().hex() for a in args]
             numbers = " ".join(map(str, (*g, *b, shared, int(cooperative), len(args))))
             script.append(f"launch kernel_{kernel} {numbers} {' '.join(words)}")

@@ -20,7 +20,7 @@ extern "C" void tk_atomic_begin(const volatile void *address, unsigned int size,
     place.write = true;
     fail(TK_MISALIGNED, place, "atomic operation of %u bytes at an address that is no multiple of %u", size, size);
   }
-  if (checking) check_atomic(address, size, reinterpret_cast<uint64_t>(__builtin_return_address(0)) - 1);
+  if (checking) check_atomic(address, size, line);
 }
 
 extern "C" void tk_atomic_end(const volatile void *address, int changed) {

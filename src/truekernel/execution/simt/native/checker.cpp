@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <initializer_list>
+
 #include "fault.h"
 #include "module.h"
 #include "scheduler.h"
@@ -24,7 +26,9 @@ struct Past {
 };
 
 struct Cell {
-  Past write, reads[2];
+  Past write;
+  Past other_write;  // an atomic or volatile write before it by another thread: both may be unordered with what follows
+  Past reads[2];
   uint32_t owner;   // shared memory: serial number of the block that the rest is about
   uint8_t valid;    // bytes that hold a value
 };
@@ -155,14 +159,13 @@ void check_cell(Cell &cell, uint8_t bytes, Access kind, const Region &region, co
     if (reads && (cell.valid & bytes) != bytes)
       fail(TK_UNINITIALISED_READ, place, "read of %s that was never written", region.shared ? "shared memory" : "memory");
   }
-  if (conflicts(cell.write, bytes) && !(strong && cell.write.strong)) {
-    if (!writes && cell.write.strong) {
-      resolve_guess();
-      my_guess() = {place.address, cell.write, now.pc};
-      any_guess = true;
-    } else {
-      report_race(writes ? "write after a write" : "read after a write", cell.write, place);
-    }
+  for (const Past *past : {&cell.write, &cell.other_write}) {
+    if ((strong && past->strong) || !conflicts(*past, bytes)) continue;
+    if (writes || !past->strong) report_race(writes ? "write after a write" : "read after a write", *past, place);
+    resolve_guess();
+    my_guess() = {place.address, *past, now.pc};
+    any_guess = true;
+    break;
   }
   if (writes) {
     for (Past &read : cell.reads) {
@@ -176,6 +179,10 @@ void check_cell(Cell &cell, uint8_t bytes, Access kind, const Region &region, co
                       cell.write.stamp.start == now.stamp.start && cell.write.stamp.time == now.stamp.time &&
                       cell.write.strong == strong;
     const uint8_t before = same ? cell.write.bytes : 0;
+    if (!strong)
+      cell.other_write.stamp.phase = 0;
+    else if (cell.write.strong && cell.write.stamp.phase && !happened_before(cell.write.stamp))
+      cell.other_write = cell.write;
     cell.write = now;
     cell.write.bytes |= before;
     cell.valid |= bytes;
@@ -213,11 +220,12 @@ const Region *region_of(uint64_t address, unsigned size, Region *temporary, cons
 
 }  // namespace
 
-void check_access(uint64_t address, unsigned size, Access kind, uint64_t pc) {
+void check_access(uint64_t address, unsigned size, Access kind, uint64_t pc, int line) {
   if (!in_launch || !block) return;
   ++counts.accesses;
   Place place;
   place.pc = pc;
+  place.line = line;
   place.address = address;
   place.size = size;
   place.write = kind == Access::write || kind == Access::volatile_write || kind == Access::atomic;
@@ -226,7 +234,7 @@ void check_access(uint64_t address, unsigned size, Access kind, uint64_t pc) {
   if (!region) return;
   Past now;
   now.stamp = stamp_now();
-  now.pc = uint32_t(pc - module_code(active_module).base);
+  now.pc = line ? 0 : uint32_t(pc - module_code(active_module).base);
   now.strong = kind == Access::atomic || kind == Access::volatile_read || kind == Access::volatile_write;
   uint64_t offset = address - region->low;
   const uint64_t end = offset + size;
@@ -241,10 +249,10 @@ void check_access(uint64_t address, unsigned size, Access kind, uint64_t pc) {
   }
 }
 
-void check_atomic(const volatile void *address, unsigned size, uint64_t pc) {
+void check_atomic(const volatile void *address, unsigned size, int line) {
   const auto a = reinterpret_cast<uint64_t>(address);
   if (any_guess && my_guess().address - a < size) my_guess().address = 0;
-  check_access(a, size, Access::atomic, pc);
+  check_access(a, size, Access::atomic, 0, line);
   acquire_from(address);
 }
 

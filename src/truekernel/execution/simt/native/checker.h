@@ -8,7 +8,8 @@ namespace tk {
 enum class Access : uint8_t { read, write, atomic, volatile_read, volatile_write };
 
 // Bounds, initialisation and order of one access; ends the child when it breaks a rule.
-void check_access(uint64_t address, unsigned size, Access kind, uint64_t pc);
+// `line`: where in the source, when the caller knows; then `pc` is not looked at.
+void check_access(uint64_t address, unsigned size, Access kind, uint64_t pc, int line = 0);
 void order_begin_launch();
 void order_begin_block(Block *);
 

@@ -141,7 +141,7 @@ void check_begin_block(Block *);
 void check_barrier(Block *);
 void check_warp_sync(Block *, unsigned warp, unsigned lanes);
 void check_grid_barrier();
-void check_atomic(const volatile void *address, unsigned size, uint64_t pc);
+void check_atomic(const volatile void *address, unsigned size, int line);
 void check_atomic_end(const volatile void *address, bool changed);
 void check_fence(int scope);
 void check_settled();  // the current thread synchronises or ends

@@ -79,6 +79,7 @@ void read_variables(tk_module *m) {
   const File file(m->path);
   const Symbols symbols = symbol_table(file);
   m->shared = static_cast<SharedVariable *>(calloc(symbols.count + 1, sizeof(SharedVariable)));
+  m->functions = static_cast<SharedVariable *>(calloc(symbols.count + 1, sizeof(SharedVariable)));
   m->globals = static_cast<SharedVariable *>(calloc(symbols.count + 1, sizeof(SharedVariable)));
   for (size_t i = 0; i < symbols.count; ++i) {
     const Elf64_Sym &symbol = symbols.first[i];
@@ -86,6 +87,8 @@ void read_variables(tk_module *m) {
     const char *name = symbols.names + symbol.st_name;
     if (ELF64_ST_TYPE(symbol.st_info) == STT_TLS)
       m->shared[m->shared_count++] = {symbol.st_value, symbol.st_size, strdup(name)};
+    else if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && !strncmp(name, "_Z", 2))
+      m->functions[m->functions_count++] = {symbol.st_value, symbol.st_size, strdup(name)};
     else if (ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT)
       m->globals[m->globals_count++] = {symbol.st_value, symbol.st_size, strdup(name)};
   }
@@ -130,17 +133,13 @@ int read_segments(dl_phdr_info *info, size_t, void *data) {
 }  // namespace
 
 uint64_t kernel_static_shared(const tk_module *m, const tk_kernel *kernel) {
-  const File file(m->path);
-  const Symbols symbols = symbol_table(file);
   const uint64_t offset = reinterpret_cast<uint64_t>(kernel->address) - m->code.base;
   uint64_t bytes = 0;
-  for (size_t i = 0; i < symbols.count; ++i) {
-    const Elf64_Sym &symbol = symbols.first[i];
-    const char *name = symbols.names + symbol.st_name;
-    if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_value != offset || strncmp(name, "_Z", 2) != 0) continue;
+  for (size_t i = 0; i < m->functions_count; ++i) {
+    if (m->functions[i].offset != offset) continue;
     // A local variable's mangled name is _ZZ <function's encoding> E <its own name>.
     char prefix[1024];
-    const int n = snprintf(prefix, sizeof prefix, "_ZZ%sE", name + 2);
+    const int n = snprintf(prefix, sizeof prefix, "_ZZ%sE", m->functions[i].name + 2);
     if (n < 0 || size_t(n) >= sizeof prefix) return 0;
     for (size_t j = 0; j < m->shared_count; ++j)
       if (!strncmp(m->shared[j].name, prefix, size_t(n))) bytes += m->shared[j].size;
@@ -203,6 +202,8 @@ extern "C" void tk_module_close(tk_module *m) {
   if (!m) return;
   for (size_t i = 0; i < m->shared_count; ++i) free(const_cast<char *>(m->shared[i].name));
   for (size_t i = 0; i < m->globals_count; ++i) free(const_cast<char *>(m->globals[i].name));
+  for (size_t i = 0; i < m->functions_count; ++i) free(const_cast<char *>(m->functions[i].name));
+  free(m->functions);
   free(m->shared);
   free(m->globals);
   free(m->initial);

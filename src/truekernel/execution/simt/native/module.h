@@ -11,6 +11,8 @@ struct tk_module {
   size_t shared_count;
   tk::SharedVariable *globals;       // __device__ and __constant__ variables, offsets from the load address
   size_t globals_count;
+  tk::SharedVariable *functions;     // with mangled names
+  size_t functions_count;
   char *initial;                     // contents of the writable segment when it was opened
   size_t initial_size;
 };

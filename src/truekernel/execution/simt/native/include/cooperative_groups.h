@@ -104,11 +104,11 @@ class warp_group {
       return tk_detail::shuffle(mask(), value, int(lane), line);
     } else {
       // Any trivially copyable type, four bytes at a time, as CUDA does.
-      static_assert(std::is_trivially_copyable<T>::value && sizeof(T) <= 32, "up to 32 trivially copyable bytes");
+      static_assert(std::is_trivially_destructible<T>::value && sizeof(T) <= 32, "up to 32 bytes without ownership");
       unsigned words[(sizeof(T) + 3) / 4] = {};
       __builtin_memcpy(words, &value, sizeof value);
       for (unsigned &word : words) word = tk_detail::shuffle(mask(), word, int(lane), line);
-      __builtin_memcpy(&value, words, sizeof value);
+      __builtin_memcpy((void *)&value, words, sizeof value);
       return value;
     }
   }
