@@ -1,6 +1,6 @@
 // Index of the least value along the middle axis of [batch, rows, cols]. Rows are split among blocks; a thread finds the least value
 // of its column and slice, packs it with its row into 64 bits that order like (value, row), and swaps the pack into the column's slot
-// while it is less than what is there.
+// unless what is there is less.
 
 typedef unsigned long long Pack;
 
@@ -12,14 +12,12 @@ __device__ __forceinline__ Pack pack(float value, int row) {
 }
 
 __device__ __forceinline__ void swap_in_if_less(Pack* slot, Pack candidate) {
-    Pack seen = atomicAdd(slot, 0ull);
-    while (candidate < seen) {
-        const Pack assumed = seen;
-        seen = atomicCAS(slot, assumed, candidate);
-        if (seen == assumed) {
-            break;
-        }
-    }
+    Pack old = atomicAdd(slot, 0ull);
+    Pack assumed;
+    do {
+        assumed = old;
+        old = atomicCAS(slot, assumed, candidate < assumed ? candidate : assumed);
+    } while (assumed != old);
 }
 
 __global__ void fill_slots(Pack* __restrict__ slots, int n) {

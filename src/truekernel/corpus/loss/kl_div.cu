@@ -7,13 +7,6 @@ __device__ __forceinline__ float divergence(float p, float t) {
     return t > 0.0f ? t * (logf(t) - logf(p)) : 0.0f;
 }
 
-__device__ __forceinline__ void add(float& sum, float& lost, float term) {
-    const float y = term - lost;
-    const float next = sum + y;
-    lost = (next - sum) - y;
-    sum = next;
-}
-
 __device__ __forceinline__ float tree_sum(float* values) {
     __syncthreads();
     for (int half = BLOCK / 2; half > 0; half >>= 1) {
@@ -33,14 +26,18 @@ kl_partial(const float* __restrict__ predictions, const float* __restrict__ targ
 
     const long long step = (long long)gridDim.x * BLOCK * 2;
     for (long long i = ((long long)blockIdx.x * BLOCK + threadIdx.x) * 2; i < n; i += step) {
+        float term;
         if (i + 1 < n) {
             const float2 p = *reinterpret_cast<const float2*>(predictions + i);
             const float2 t = *reinterpret_cast<const float2*>(targets + i);
-            add(sum, lost, divergence(p.x, t.x));
-            add(sum, lost, divergence(p.y, t.y));
+            term = divergence(p.x, t.x) + divergence(p.y, t.y);
         } else {
-            add(sum, lost, divergence(predictions[i], targets[i]));
+            term = divergence(predictions[i], targets[i]);
         }
+        const float y = term - lost;
+        const float next = sum + y;
+        lost = (next - sum) - y;
+        sum = next;
     }
 
     values[threadIdx.x] = sum;
