@@ -6,12 +6,13 @@ import os
 import signal
 import statistics as numbers
 import time
+from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simt_cases import BLOCK_SUM, N, VADD, answers, compiled, edited, expect, once, plan_of, tensors
+from simt_cases import BLOCK_SUM, VADD, N, answers, compiled, edited, expect, once, plan_of, tensors
 
 from truekernel.errors import BadInputError
 from truekernel.execution import simt
@@ -80,10 +81,10 @@ def test_hostile_kernels_have_an_outcome_and_the_next_execution_is_untouched(ser
     after, outputs = once(server, good, "case")
     assert after.outcome.status == "ok" and outputs is not None and torch.equal(outputs[0], SUM)
     assert server._process.pid == process and server._process.poll() is None
-    assert not os.path.exists("/tmp/truekernel-should-not-exist")
-    for library in (library, good):
-        server.release(library)
-        library.close()
+    assert not Path("/tmp/truekernel-should-not-exist").exists()
+    for used in (library, good):
+        server.release(used)
+        used.close()
 
 
 def test_faults_name_thread_block_line_buffer_and_offset(server):
@@ -261,7 +262,7 @@ def test_wrong_calls_are_refused(server):
         server.define("bad", plan_of(VADD), {"a": INPUTS["a"]})
     with pytest.raises(BadInputError, match="wanted 300"):
         server.define("bad", plan_of(VADD), {**INPUTS, "b": torch.rand(5)})
-    with pytest.raises(BadInputError, match="1 of float64|float64"):
+    with pytest.raises(BadInputError, match="float64"):
         server.define("bad", plan_of(VADD), {**INPUTS, "b": torch.rand(N, dtype=torch.float64)})
     with pytest.raises(BadInputError, match="expected"):
         server.define("bad", plan_of(VADD), INPUTS, [])
