@@ -16,7 +16,7 @@ DEMO_PROBLEMS := --problems softmax,normalisation,reduction,arg_reduction,activa
 demo: $(INSTALLED)
 	@$(BIN)/truekernel doctor
 	@rm -rf $(RUN)
-	@$(BIN)/truekernel audit $(DEMO_PROBLEMS) --sample 1200 --workers $(WORKERS) --run $(RUN)
+	@$(BIN)/truekernel audit $(DEMO_PROBLEMS) --sample 1000 --workers $(WORKERS) --run $(RUN)
 	@echo "Open $(CURDIR)/$(RUN)/report.html in a browser."
 
 test: $(INSTALLED)

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from truekernel.cli import main
-from truekernel.execution import simt
 from truekernel.store import Store
 
 
@@ -33,30 +32,14 @@ def test_unknown_names_are_answered_with_near_ones(argv, near, capsys):
     assert not Path("here").exists()
 
 
-def test_no_compiler(monkeypatch, capsys, tmp_path):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("TRUEKERNEL_CXX", raising=False)
-    monkeypatch.setattr("truekernel.execution.simt.toolchain._zig", lambda: None)
-    forget_compilers()
-    try:
-        assert "no C++ compiler found: apt install clang" in refused(["audit", "--run", "here"], capsys)
-        assert not Path("here").exists()
-    finally:
-        forget_compilers()
+def test_no_compiler(no_compilers, capsys):
+    assert "no C++ compiler found: apt install clang" in refused(["audit", "--run", "here"], capsys)
+    assert not Path("here").exists()
 
 
-def forget_compilers():
-    simt.default_compiler.cache_clear()
-    simt.toolchain._identify.cache_clear()
-
-
-def test_compiler_that_does_not_run(monkeypatch, capsys):
+def test_compiler_that_does_not_run(no_compilers, monkeypatch, capsys):
     monkeypatch.setenv("TRUEKERNEL_CXX", "no-such-compiler")
-    forget_compilers()
-    try:
-        assert "TRUEKERNEL_CXX='no-such-compiler' does not run" in refused(["audit"], capsys)
-    finally:
-        forget_compilers()
+    assert "TRUEKERNEL_CXX='no-such-compiler' does not run" in refused(["audit"], capsys)
 
 
 def test_run_directory_that_holds_no_run(capsys):
@@ -80,7 +63,9 @@ def test_run_directory_of_another_version(capsys):
         connection.execute("UPDATE meta SET value = '99' WHERE key = 'format'")
     before = Path("old/run.sqlite").read_bytes()
     assert "made by another version (format 99" in refused(["report", "old"], capsys)
-    assert "made by another version (format 99" in refused(["audit", "--run", "old", "--resume"], capsys)
+    assert "made by another version (format 99" in refused(
+        ["audit", "--problems", "softmax", "--run", "old", "--resume"], capsys
+    )
     assert Path("old/run.sqlite").read_bytes() == before
 
 

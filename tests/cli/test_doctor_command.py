@@ -1,25 +1,6 @@
 import json
 
-import pytest
-
 from truekernel.cli import main
-from truekernel.execution import simt
-
-
-def forget():
-    simt.default_compiler.cache_clear()
-    simt.toolchain._identify.cache_clear()
-
-
-@pytest.fixture
-def other_compilers(monkeypatch, tmp_path):
-    """An empty search path and no compiler named; what was found before is forgotten, and what is found now afterwards."""
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.delenv("TRUEKERNEL_CXX", raising=False)
-    monkeypatch.setattr("truekernel.execution.simt.toolchain._zig", lambda: None)
-    forget()
-    yield tmp_path
-    forget()
 
 
 def test_says_what_works_here(capsys):
@@ -32,20 +13,20 @@ def test_says_what_works_here(capsys):
     assert capsys.readouterr().out.endswith("This machine can run audits (no GPU is needed).\n")
 
 
-def test_no_compiler(other_compilers, capsys):
+def test_no_compiler(no_compilers, capsys):
     assert main(["doctor"]) == 1
     out = capsys.readouterr().out
     assert "missing  compiler: no C++ compiler found" in out and "mend: apt install clang" in out
 
 
-def test_compiler_that_does_not_run(other_compilers, monkeypatch, capsys):
+def test_compiler_that_does_not_run(no_compilers, monkeypatch, capsys):
     monkeypatch.setenv("TRUEKERNEL_CXX", "no-such-compiler")
     assert main(["doctor"]) == 1
     assert "TRUEKERNEL_CXX='no-such-compiler' does not run" in capsys.readouterr().out
 
 
-def test_compiler_that_starts_but_can_not_compile(other_compilers, capsys):
-    broken = other_compilers / "g++"
+def test_compiler_that_starts_but_can_not_compile(no_compilers, capsys):
+    broken = no_compilers / "g++"
     broken.write_text(
         '#!/bin/sh\n[ "$1" = --version ] && echo "g++ 13.0.0" && exit 0\necho "internal error" >&2\nexit 1\n'
     )

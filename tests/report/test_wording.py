@@ -68,6 +68,7 @@ def test_margin():
     assert wording.margin(entry) == "3,937 times inside"
     assert wording.margin(entry.model_copy(update={"margin": 0.5})) == "2.0 times inside"
     assert wording.margin(entry.model_copy(update={"margin": 0.0})) == "equals the reference"
+    assert wording.margin(entry.model_copy(update={"margin": 1.0})) == "passes"
 
 
 def test_replay_command_is_safe_to_paste():

@@ -39,7 +39,7 @@ def print_summary(summary: Summary, console: Console, *, survivors: int = 5) -> 
 def _counts(summary: Summary) -> Text:
     c = summary.counts
     return Text(
-        f"{wording.count(c.unique)} unique mutants of {len(summary.programs)} programs: {wording.count(c.witnessed)} proven wrong "
+        f"{wording.count(c.unique)} unique mutants of {wording.programs(summary)}: {wording.count(c.witnessed)} proven wrong "
         f"({wording.count(c.crashes)} by a fault, {wording.count(c.timeouts)} by time), {wording.count(c.masked)} masked, "
         f"{wording.count(c.unobserved)} unobserved, {wording.count(c.host_differs + c.infrastructure)} not scored. "
         f"Besides: {wording.count(c.identical)} identical to the original, {wording.count(c.duplicates)} duplicates, "

@@ -11,6 +11,12 @@ def count(value: float) -> str:
     return f"{value:,.0f}" if abs(value - round(value)) < 0.05 else f"{value:,.1f}"
 
 
+def programs(summary: Summary) -> str:
+    """ "1 program", "38 programs"."""
+    n = len(summary.programs)
+    return f"{n} program{'' if n == 1 else 's'}"
+
+
 def percent(share: float | None, *, digits: int = 1) -> str:
     """0.1734 -> "17.3 %"; None -> "-"; what would round to zero but is not keeps a digit."""
     if share is None:
@@ -106,6 +112,8 @@ def _number(value: float | None) -> str:
 
 def margin(entry: VacuousEntry) -> str:
     """How far inside the tolerance a trivial output lies."""
+    if not entry.margin < 1:
+        return "passes"
     if entry.margin <= 0:
         return "equals the reference"
     times = 1 / entry.margin
