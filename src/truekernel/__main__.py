@@ -1,5 +1,7 @@
 """`python -m truekernel`: the command line."""
 
+import sys
+
 from truekernel.cli import main
 
-main()
+sys.exit(main())

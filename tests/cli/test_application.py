@@ -109,3 +109,8 @@ def test_public_names_exist_and_load_lazily():
     assert callable(truekernel.mutants_of_file)
     with pytest.raises(AttributeError, match="no_such"):
         _ = truekernel.no_such
+
+
+def test_module_is_the_command_line_with_its_exit_codes():
+    done = subprocess.run([sys.executable, "-m", "truekernel", "ruls"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and 'Did you mean "rules"?' in done.stderr
