@@ -38,7 +38,8 @@
 #endif
 // A __shared__ variable is thread-local; the runtime answers __tls_get_addr with the running block's memory. In
 // `extern __shared__ T x[];` the toolchain puts the next two in place of __shared__ and before the semicolon.
-#define __shared__ thread_local
+// "used": an array that a kernel reads and never writes must hold poison, not what the optimiser makes of its initial value.
+#define __shared__ __attribute__((used)) thread_local
 #define TK_DYNAMIC_SHARED __attribute__((visibility("default"))) __thread
 #define TK_DYNAMIC_LABEL __asm__("tk_dynamic_shared")
 
@@ -93,6 +94,8 @@ static inline int tk_printf(const char *, Arguments &&...) {
   return int(sizeof...(Arguments));
 }
 #define printf(...) tk_printf(__VA_ARGS__)
+#define malloc(bytes) tk_heap_allocate(bytes)
+#define free(pointer) tk_heap_free(pointer)
 
 // An assembler of another machine must not see PTX.
 #define asm inline_PTX_is_not_supported_on_the_CPU
