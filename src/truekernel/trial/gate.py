@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from truekernel.model import Execution
+from truekernel.execution.simt import CompileFailure, Options, compile_single
+from truekernel.model import SCHEDULES, Configuration, Execution
+from truekernel.trial.stage import Plans, Stage
 
 GATE_SCALES = 200.0
 """Largest error, in error scales, of a program that counts as right. Far above what correct arithmetic shows, far below what a wrong formula
@@ -24,3 +26,34 @@ def wrong(executions: Iterable[Execution]) -> str | None:
         if execution.statistics["worst"] > GATE_SCALES:
             return f"{place}: error {execution.statistics['worst']:.4g} error scales, at most {GATE_SCALES:g} is right"
     return None
+
+
+def full_gate(stage: Stage, source: str, plan_source: str) -> str | None:
+    """Why a program does not pass the gate, or None: right against float64 on all cases of the stage under all five schedules, bit-equal when the
+    same schedule is repeated, and without a fault in the checked build."""
+    plans = stage.plans(source, plan_source)
+    library = compile_single(source, plans.kernels)
+    if isinstance(library, CompileFailure):
+        return str(library)
+    requests = [(case_id, Configuration(schedule)) for schedule in SCHEDULES for case_id in stage.prepared]
+    first = stage.execute(library, 0, plans, requests)
+    why = wrong(first)
+    if why is None and len(first) < len(requests):
+        why = "an execution timed out"
+    if why is None:
+        again = stage.execute(library, 0, plans, requests)
+        differing = [e for e, other in zip(first, again, strict=True) if e.output_hash != other.output_hash]
+        if differing:
+            why = (
+                f"case {differing[0].case_id}, schedule {differing[0].configuration.schedule}: other bits when repeated"
+            )
+    return why or _fault_when_checked(stage, source, plans)
+
+
+def _fault_when_checked(stage: Stage, source: str, plans: Plans) -> str | None:
+    library = compile_single(source, plans.kernels, Options(checked=True))
+    if isinstance(library, CompileFailure):
+        return f"checked build: {library}"
+    requests = [(case_id, Configuration("gpu", checked=True)) for case_id in stage.prepared]
+    why = wrong(stage.execute(library, 0, plans, requests))
+    return f"checked build: {why}" if why else None
