@@ -41,13 +41,13 @@ def cluster_bootstrap(
 def settling(
     hits: Sequence[bool], *, draws: int = 200, seed: int = 0, least: int = 25
 ) -> list[tuple[int, float, float, float]]:
-    """How a rate settles as the sample grows: (n, mean, low, high) over random sub-samples of doubling size, without replacement."""
+    """How a rate settles as the sample grows: (n, mean, low, high) over random samples of doubling size, drawn with replacement; last the rate itself."""
     values = np.asarray(hits, dtype=np.float64)
     rng = np.random.Generator(np.random.Philox(seed))
     points = []
     n = least
     while n < len(values):
-        means = np.array([values[rng.permutation(len(values))[:n]].mean() for _ in range(draws)])
+        means = np.array([values[rng.integers(0, len(values), n)].mean() for _ in range(draws)])
         low, high = np.percentile(means, [2.5, 97.5])
         points.append((n, float(means.mean()), float(low), float(high)))
         n *= 2

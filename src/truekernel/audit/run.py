@@ -41,6 +41,7 @@ def run_audit(
     begun = time.monotonic()
     checkers = checker_room.resolve(options.checkers)
     compiler = simt.default_compiler()
+    _check_run(options)
     tell(Progress("planning", 0, 0, 0.0, None))
     plan = make_plan(options)
     meta = _meta(options, plan, list(checkers), compiler.label)
@@ -113,17 +114,29 @@ def _lines(path: str) -> list[str]:
         return []
 
 
+def _check_run(options: AuditOptions) -> None:
+    """Refuse an unusable run directory before anything is planned."""
+    path = options.run_dir / "run.sqlite"
+    if path.exists() and not options.resume:
+        raise RunDirectoryError(
+            f"{options.run_dir} already holds a run: give --resume to go on with it, or another --run directory"
+        )
+    if not path.exists():
+        return
+    store = Store.open(options.run_dir)
+    made_by = store.meta().get("tool_version")
+    store.close()
+    if made_by != version("truekernel"):
+        raise RunDirectoryError(
+            f"{options.run_dir} was made by version {made_by}, this is {version('truekernel')}: start a new --run directory"
+        )
+
+
 def _store(options: AuditOptions, meta: dict[str, Any]) -> Store:
     if not (options.resume and (options.run_dir / "run.sqlite").exists()):
         return Store.create(options.run_dir, meta)
     store = Store.open(options.run_dir)
-    found = store.meta()
-    if found.get("tool_version") != meta["tool_version"]:
-        store.close()
-        raise RunDirectoryError(
-            f"{options.run_dir} was made by version {found.get('tool_version')}, this is {meta['tool_version']}: start a new --run directory"
-        )
-    if found["plan"] != meta["plan"]:
+    if store.meta()["plan"] != meta["plan"]:
         store.close()
         raise RunDirectoryError(
             f"{options.run_dir} was started with other options, programs or compiler: repeat its command, or start a new --run directory"
