@@ -104,6 +104,20 @@ def test_a_line_is_found_in_every_compilers_code():
         assert (outcome.status, outcome.where.line, outcome.where.buffer) == ("out_of_bounds", 4, "a"), compiler.label
 
 
+def test_dynamic_shared_memory_of_a_template_in_every_compilers_code():
+    results = []
+    for compiler in simt.find_compilers():
+        library = simt.compile_single(BLOCK_SUM, ("vadd<3>",), simt.Options(fma=False), compiler=compiler)
+        batch = simt.compile_batch(
+            {1: BLOCK_SUM, 2: BLOCK_SUM}, ("vadd<3>",), simt.Options(fma=False), compiler=compiler
+        )
+        assert isinstance(library, simt.Library) and batch.library is not None
+        with simt.Server(compiler) as server:
+            server.define("case", plan_of(BLOCK_SUM, "vadd<3>", shared=512, grid=1), INPUTS)
+            results += [once(server, library, "case")[0], once(server, batch.library, "case", 2)[0]]
+    assert set(answers(results)) == {("ok", results[0].output_hash)}
+
+
 def test_a_dead_execution_does_not_take_the_next_ones_with_it(server):
     server.define("short", plan_of(VADD, n=8), tensors(8))
     library = compiled(edited(VADD, {"i < n": "i < n && (n > 8 || *(volatile int*)0 == 0)"}))

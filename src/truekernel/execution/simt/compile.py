@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from truekernel.errors import MachineError
 from truekernel.execution.simt.diagnostics import errors, first_error
+from truekernel.execution.simt.dynamic_labels import PRELUDE, label_dynamic_shared
 from truekernel.execution.simt.flags import Options
 from truekernel.execution.simt.kit import Kit, kit, rebuild
 from truekernel.execution.simt.library import CompileFailure, Library
 from truekernel.execution.simt.preparation import EXPORTS, MAIN_FILE, member_file, members_unit, unit
+from truekernel.execution.simt.shared_zones import widen
 from truekernel.execution.simt.toolchain import Compiler, default_compiler
 from truekernel.execution.simt.work import work_path
 
@@ -97,8 +98,9 @@ def build_unit(
 ) -> Built:
     """Compile and link one translation unit."""
     source, output, library = work_path(".cpp"), work_path(".o"), work_path(".so")
+    gcc = tools.compiler.kind == "gcc"
     try:
-        source.write_text(text)
+        source.write_text(PRELUDE + text if gcc else text)
         status, log = tools.compile(source, output)
         if status and "precompiled header" in log:
             rebuild(tools)
@@ -109,8 +111,10 @@ def build_unit(
     if status:
         output.unlink(missing_ok=True)
         return Built(None, log or f"error: the compiler ended with status {status}")
+    if gcc:
+        label_dynamic_shared(output)
     if tools.options.checked:
-        _widen(output)
+        widen(output)
     status, log = tools.link(output, library)
     if status:
         raise MachineError(f"{tools.linker[0]} failed: {log.strip().splitlines()[:1]}")
@@ -170,9 +174,3 @@ def _single_as(number: int, source: str, kernels: tuple[str, ...], tools: Kit) -
     """Compile a source outside of any namespace, under the symbols of member `number`."""
     text = unit(source, kernels).replace("TK_EXPORT(tk_entry_0_", f"TK_EXPORT(tk_entry_{number}_")
     return build_unit(text, kernels, tools, members=(number,))
-
-
-def _widen(output: Path) -> None:
-    from truekernel.execution.simt.shared_zones import widen
-
-    widen(output)

@@ -68,7 +68,9 @@ def server_flags(kind: Kind) -> list[str]:
     processor = "-mcpu=x86_64_v3" if kind == "zig" else "-march=x86-64-v3"
     extra = ["-fno-sanitize=undefined"] if kind == "zig" else []
     return [
-        *shlex.split("-std=c++17 -O2 -fno-exceptions -fno-rtti -fno-strict-aliasing -ffp-contract=off -rdynamic -w"),
+        *shlex.split(
+            "-std=c++17 -O2 -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-strict-aliasing -ffp-contract=off -rdynamic -w"
+        ),
         processor,
         *extra,
     ]
