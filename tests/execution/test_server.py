@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import statistics as numbers
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -347,3 +349,36 @@ def test_no_process_is_left_behind():
         process = server._process
         once(server, compiled(BLOCK_SUM, "vadd<3>"), "case")
     assert process is not None and process.poll() is not None
+
+
+def test_a_killed_driver_takes_its_native_process_with_it(tmp_path):
+    """The kernel would run for a minute; the process that asked for it is gone after a second."""
+    script = tmp_path / "driver.py"
+    script.write_text(
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "from simt_cases import *\n"
+        'library = compiled(VADD.replace("if (i < n)", "while (i < n)"))\n'
+        "server = simt.Server().__enter__()\n"
+        'server.define("case", plan_of(VADD), tensors())\n'
+        "print(server._process.pid, flush=True)\n"
+        'server.run(library, 0, [("case", Configuration())], cpu_seconds=60)\n'
+    )
+    driver = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
+    assert driver.stdout is not None
+    native = int(driver.stdout.readline())
+    time.sleep(0.3)
+    assert Path(f"/proc/{native}").exists()
+    driver.kill()
+    driver.wait()
+    driver.stdout.close()
+    deadline = time.monotonic() + 20
+    while _runs(native) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not _runs(native)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -37,8 +37,9 @@ static void compile(uint32_t argc, char *strings, char **environment) {
   strings += strlen(strings) + 1;
   for (uint32_t i = 0; i < argc; i++, strings += strlen(strings) + 1) argv[i] = strings;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  struct rlimit seconds = {60, 60};
+  struct rlimit seconds = {60, 60}, memory = {(rlim_t)8 << 30, (rlim_t)8 << 30};
   setrlimit(RLIMIT_CPU, &seconds);
+  setrlimit(RLIMIT_AS, &memory);
   int null = open("/dev/null", O_RDONLY), log = open(output, O_WRONLY | O_CREAT | O_TRUNC, 0600);
   if (null < 0 || log < 0) _exit(126);
   dup2(null, 0);

@@ -494,9 +494,13 @@ Death watch(pid_t pid, int pipe_end, double wall_limit) {
   bool open = true, alive = true;
   char chunk[1 << 16];
   while (open) {
-    pollfd waiting[2] = {{pipe_end, POLLIN, 0}, {alive ? pid_fd : -1, POLLIN, 0}};
-    const int ready = poll(waiting, 2, alive ? 1000 : 0);
+    pollfd waiting[3] = {{pipe_end, POLLIN, 0}, {alive ? pid_fd : -1, POLLIN, 0}, {STDIN_FILENO, 0, 0}};
+    const int ready = poll(waiting, 3, alive ? 1000 : 0);
     if (ready < 0 && errno == EINTR) continue;
+    if (waiting[2].revents & (POLLHUP | POLLERR)) {  // the driver is gone
+      kill(pid, SIGKILL);
+      leave();
+    }
     if (waiting[0].revents) {
       const ssize_t got = read(pipe_end, chunk, sizeof chunk);
       if (got > 0) death.bytes.insert(death.bytes.end(), chunk, chunk + got);
