@@ -3,6 +3,7 @@
 #include <cooperative_groups/reduce.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <cuda_pipeline.h>
 #include <cuda_runtime.h>
 #include <math_constants.h>
 #include <mma.h>
@@ -289,6 +290,48 @@ __global__ void half_pairs(const __half2 *a, __half2 *out) {
 __global__ void vector_loads(const float4 *in, float4 *out) {
   const float4 v = __ldg(in + threadIdx.x);
   __stcs(out + threadIdx.x, make_float4(v.w, v.z, v.y, v.x));
+}
+
+__global__ void shared_halves(float *out) {
+  __shared__ __half tile[64];
+  __shared__ float4 vectors[2];
+  union {
+    float4 vector;
+    float each[4];
+  } both;
+  tile[threadIdx.x] = __int2half_rn(threadIdx.x);
+  if (threadIdx.x < 2) vectors[threadIdx.x] = make_float4(0, 0, 0, threadIdx.x);
+  __syncthreads();
+  both.vector = vectors[1];
+  float4 zero = {0.0f, 0.0f, 0.0f, 0.0f};
+  out[threadIdx.x] = __half2float(tile[63 - threadIdx.x]) + both.each[3] + zero.w;
+}
+
+__global__ void device_heap(int *out) {
+  int *mine = (int *)malloc(sizeof(int));
+  *mine = threadIdx.x;
+  __syncthreads();
+  out[threadIdx.x] = *mine + (malloc(size_t(1) << 30) == nullptr);
+  free(mine);
+}
+
+// Two stages: the next tile is on its way while this one is used.
+template <bool Wait>
+__global__ void double_buffer(const float4 *in, float *out) {
+  __shared__ float4 stage[2][32];
+  const int t = threadIdx.x;
+  float sum = 0;
+  __pipeline_memcpy_async(&stage[0][t], &in[t], sizeof(float4));
+  __pipeline_commit();
+  for (int k = 0; k < 4; ++k) {
+    if (k < 3) __pipeline_memcpy_async(&stage[(k + 1) & 1][t], &in[(k + 1) * 32 + t], sizeof(float4));
+    __pipeline_commit();
+    if (Wait) __pipeline_wait_prior(1);
+    __syncthreads();
+    sum += stage[k & 1][(t + 1) % 32].x;
+    __syncthreads();
+  }
+  out[t] = sum;
 }
 
 __global__ void lowest_of_limits(float *out) { out[threadIdx.x] = -FLT_MAX; }

@@ -1,5 +1,6 @@
 // Kernels that go wrong, each next to one that does the same right.
 #include <cooperative_groups.h>
+#include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -39,6 +40,9 @@ __global__ void far_pointer(float *out, long long where) { *(volatile float *)((
 __global__ void vector_at(const float *in, float *out, int i) {
   const float4 v = *reinterpret_cast<const float4 *>(in + i);
   out[threadIdx.x] = v.x + v.w;
+}
+__global__ void half_pair_at(const __half *in, __half2 *out, int i) {
+  out[threadIdx.x] = *reinterpret_cast<const __half2 *>(in + i);
 }
 __global__ void atomic_at(char *x, int i) { atomicAdd(reinterpret_cast<int *>(x + i), 1); }
 

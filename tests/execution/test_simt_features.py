@@ -14,6 +14,7 @@ SOURCE = Path(__file__).with_name("simt_features.cu").read_text()
 NAMES = re.findall(r"__global__ void (?:__launch_bounds__\(\d+\) )?(\w+)\(", SOURCE)
 TEMPLATES = {
     "shared_in_template": ["shared_in_template<float, 64>", "shared_in_template<double, 64>"],
+    "double_buffer": ["double_buffer<true>", "double_buffer<false>"],
     "matrix_multiply": ["matrix_multiply<__half>", "matrix_multiply<__nv_bfloat16>"],
 }
 KERNELS = tuple(expression for name in NAMES for expression in TEMPLATES.get(name, [name]))
@@ -56,6 +57,7 @@ def test_shared_memory(library):
         assert (r.array(1, dtype) == x[63]).all()
     assert (out(library, "dynamic_at_namespace_scope", 64, "f4", shared=256) == (t64 + 1) % 64).all()
     assert (out(library, "dynamic_at_block_scope", 64, "i4", shared=1024) == (t64 + 1) % 64).all()
+    assert (out(library, "shared_halves", 64, "f4") == 64 - t64).all()
     assert (out(library, "alignment_specifier", 4, "i4", block=(4,)) == 8).all()
 
 
@@ -305,6 +307,23 @@ def test_vector_loads_and_limits(library):
     r = launch(library, "vector_loads", [a, ("scratch", a.nbytes)], [b(0), b(1)])
     assert (r.array(1, "f4").reshape(64, 4) == a[:, ::-1]).all()
     assert (out(library, "lowest_of_limits", 64, "f4") == -np.finfo("f4").max).all()
+
+
+def test_device_heap(library):
+    assert (out(library, "device_heap", 64, "i4") == t64 + 1).all()
+
+
+def test_asynchronous_copies(library):
+    a = np.random.default_rng(8).standard_normal((4, 32, 4)).astype("f4")
+    r = launch(library, "double_buffer<true>", [a, ("scratch", 128)], [b(0), b(1)], block=(32,))
+    expected = np.zeros(32, "f4")
+    for k in range(4):
+        expected += np.roll(a[k, :, 0], -1)
+    assert (r.array(1, "f4") == expected).all()
+    forgotten = run(
+        library, [a, ("scratch", 128)], [(KERNELS.index("double_buffer<false>"), (1,), (32,), [b(0), b(1)])]
+    )
+    assert forgotten.status == "uninitialised_read" or not (forgotten.array(1, "f4") == expected).all()
 
 
 def test_print_and_assert(library):

@@ -108,12 +108,17 @@ def test_wild_pointers(kind):
 
 def test_alignment(kind):
     for checked in (False, True):
-        args = dict(kind=kind, checked=checked, block=(1,))
+        args = {"kind": kind, "checked": checked, "block": (1,)}
         assert launched("vector_at", [np.zeros(16, "f4"), ("scratch", 4)], [b(0), b(1), i4(4)], **args).status == "ok"
         r = launched("vector_at", [np.zeros(16, "f4"), ("scratch", 4)], [b(0), b(1), i4(3)], **args)
         assert r.status == "misaligned"
         # clang merges the traps of one function, and with them their lines.
         assert r.line() in (line_of("const float4 v"), None if kind == "gcc" else 0)
+        assert (
+            launched("half_pair_at", [np.zeros(16, "f2"), ("scratch", 4)], [b(0), b(1), i4(2)], **args).status == "ok"
+        )
+        r = launched("half_pair_at", [np.zeros(16, "f2"), ("scratch", 4)], [b(0), b(1), i4(3)], **args)
+        assert r.status == "misaligned"
         assert launched("atomic_at", [("zeroed", 16)], [b(0), i4(4)], **args).status == "ok"
         assert launched("atomic_at", [("zeroed", 16)], [b(0), i4(2)], **args).status == "misaligned"
 
@@ -154,7 +159,7 @@ def test_half_warp_synchronises_itself(kind):
 def test_hand_over_to_the_last_block(kind, schedule):
     x = np.arange(640, dtype="f4")
     for checked in (False, True):
-        options = dict(kind=kind, checked=checked, grid=(10,), block=(64,), schedule=schedule)
+        options = {"kind": kind, "checked": checked, "grid": (10,), "block": (64,), "schedule": schedule}
         r = launched("last_block<true>", [x, ("scratch", 40), ("scratch", 4)], [b(0), b(1), b(2)], **options)
         assert r.status == "ok", (r.report, r.line())
         assert r.array(2, "f4")[0] == x.sum()
@@ -173,7 +178,7 @@ def test_blocks_wait_for_one_another(kind, schedule, atomic):
     buffers = [x, ("scratch", 80), ("scratch", 80), ("zeroed", 80)]
     args = [b(0), b(1), b(2), b(3)]
     for checked in (False, True):
-        options = dict(kind=kind, checked=checked, grid=(20,), block=(64,), schedule=schedule)
+        options = {"kind": kind, "checked": checked, "grid": (20,), "block": (64,), "schedule": schedule}
         r = launched(f"chained_scan<{atomic}, true>", buffers, args, **options)
         assert r.status == "ok", (r.report, r.line())
         assert (r.array(1, "i4") == np.cumsum(x)).all()
@@ -184,7 +189,7 @@ def test_blocks_wait_for_one_another(kind, schedule, atomic):
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_spinning(kind, schedule):
     for checked in (False, True):
-        options = dict(kind=kind, checked=checked, schedule=schedule, seconds=5.0)
+        options = {"kind": kind, "checked": checked, "schedule": schedule, "seconds": 5.0}
         r = launched(
             "wait_for_last_block", [("zeroed", 4), ("scratch", 4 * 40 * 32)], [b(0), b(1)], grid=(40,), **options
         )
@@ -219,7 +224,7 @@ def test_barrier_divergence(kind):
         line_of("  __syncthreads();\n}\n__global__ void early"),
     )
     for checked, schedule in ((True, "gpu"), (False, "forward"), (False, "random")):
-        options = dict(kind=kind, checked=checked, schedule=schedule)
+        options = {"kind": kind, "checked": checked, "schedule": schedule}
         r = launched("divergent_barrier", [("scratch", 128)], [b(0), i4(8)], **options)
         assert r.status == "barrier_divergence"
         assert r.line() in (first, second)
@@ -234,7 +239,7 @@ def test_barrier_divergence(kind):
 
 def test_deadlock_and_masks(kind):
     for checked in (False, True):
-        options = dict(kind=kind, checked=checked)
+        options = {"kind": kind, "checked": checked}
         r = launched("barrier_and_shuffle", [("scratch", 128)], [b(0), i4(16)], **options)
         assert r.status == "deadlock"
         assert r.line() == line_of("v = __shfl_sync(0xffffffff, v, 0);\n  else")
@@ -247,7 +252,7 @@ def test_deadlock_and_masks(kind):
 
 def test_what_a_host_does_otherwise(kind):
     for checked in (False, True):
-        options = dict(kind=kind, checked=checked, block=(1,))
+        options = {"kind": kind, "checked": checked, "block": (1,)}
         for kernel, bad, good in (
             ("divide", i4(0), i4(3)),
             ("shift", i4(32), i4(31)),
@@ -308,12 +313,12 @@ def test_the_same_kernels_made_tame(kind, case):
 
 
 REFUSED = [
-    dict(block=(1025,)),
-    dict(block=(32, 33)),
-    dict(grid=(0,)),
-    dict(grid=(1, 65536)),
-    dict(shared=228 * 1024),
-    dict(block=(1, 1, 65)),
+    {"block": (1025,)},
+    {"block": (32, 33)},
+    {"grid": (0,)},
+    {"grid": (1, 65536)},
+    {"shared": 228 * 1024},
+    {"block": (1, 1, 65)},
 ]
 
 
@@ -322,7 +327,7 @@ def test_launches_that_a_gpu_refuses(geometry):
     r = launched("trap", [("scratch", 128)], [b(0), i4(0)], **geometry)
     assert r.status == "trap"
     assert r.report["message"].startswith("launch refused")
-    accepted = dict(grid=(2,), block=(1024,), shared=227 * 1024)
+    accepted = {"grid": (2,), "block": (1024,), "shared": 227 * 1024}
     assert launched("trap", [("scratch", 128)], [b(0), i4(0)], **accepted).status == "ok"
 
 

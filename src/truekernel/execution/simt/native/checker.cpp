@@ -45,10 +45,11 @@ unsigned regions, last_region;
 const tk_arena *shadowed;
 Region globals;
 Cell *shared_cells[kMaxResident];
-uint8_t *covered;          // for each byte of the library's static shared memory: does a variable cover it?
+// For each byte of the library's static shared memory: 0 no variable covers it, 1 one does, 2 a compiler's guard of an initialisation
+// (g++ makes one for an array of __half; it is poison, hence "done").
+uint8_t *covered;
 const tk_module *covered_module;
 SharedBounds bounds;
-uint64_t shared_low, shared_span;
 
 // A plain read of what another thread wrote atomically: fine if the reader's next atomic operation is on the same address (the
 // first guess of a compare-and-swap loop), else a race.
@@ -101,7 +102,7 @@ void map_shared_variables() {
   size_t count;
   const SharedVariable *variables = module_shared(active_module, &count);
   for (size_t i = 0; i < count; ++i)
-    if (variables[i].offset + variables[i].size <= size) memset(covered + variables[i].offset, 1, variables[i].size);
+    if (variables[i].offset + variables[i].size <= size) memset(covered + variables[i].offset, strncmp(variables[i].name, "_ZGV", 4) ? 1 : 2, variables[i].size);
 }
 
 [[noreturn]] void report_race(const char *what, const Past &other, const Place &place) {
@@ -195,13 +196,14 @@ void check_cell(Cell &cell, uint8_t bytes, Access kind, const Region &region, co
 const Region *region_of(uint64_t address, unsigned size, Region *temporary, const Place &place) {
   const uint64_t in_last = address - buffers[last_region].low;
   if (in_last < buffers[last_region].size && in_last + size <= buffers[last_region].size) return &buffers[last_region];
-  if (address - shared_low < shared_span || shared_contains(address)) {
+  if (shared_contains(address)) {
     const uint64_t in_static = address - bounds.static_low;
     const uint64_t in_dynamic = address - bounds.dynamic_low;
     const bool in_dynamic_memory = in_dynamic < bounds.dynamic_size && in_dynamic + size <= bounds.dynamic_size;
     const bool in_variable = in_static < bounds.static_size && in_static + size <= bounds.static_size &&
                              covered[in_static] && covered[in_static + size - 1];
     if (!in_dynamic_memory && !in_variable) fail_out_of_bounds(place);
+    if (in_variable && covered[in_static] == 2) return nullptr;
     *temporary = {bounds.static_low & ~7ull, kMaxShared * 64, shared_cells[block->slot], true, false};
     return temporary;
   }
@@ -279,10 +281,6 @@ void check_begin_block(Block *b) {
   if (!cells) cells = new_cells(kMaxShared * 64);
 }
 
-void check_enter_block(Block *b) {
-  bounds = shared_bounds();
-  shared_low = reinterpret_cast<uint64_t>(b->shared);
-  shared_span = bounds.dynamic_low + bounds.dynamic_size - shared_low;
-}
+void check_enter_block(Block *) { bounds = shared_bounds(); }
 
 }  // namespace tk

@@ -80,6 +80,10 @@ bool stack_contains(uint64_t address);
 extern "C" void tk_preempted();
 extern "C" void tk_preempt_entry();
 
+// ---------------------------------------------------------------- asynchronous copies and the device heap
+void finish_copies();  // of the current thread
+void begin_heap();
+
 // ---------------------------------------------------------------- warp
 void begin_warps(Block *);
 void lane_exited(unsigned thread);

@@ -185,6 +185,7 @@ extern "C" void tk_launch(const tk_launch_spec *spec, tk_launch_counts *out) {
   enter_module(spec->module);
   checking = spec->kernel->checked != 0;
   forget_fibers();
+  begin_heap();
   if (checking) check_begin_launch();
   in_launch = true;
   run_blocks();

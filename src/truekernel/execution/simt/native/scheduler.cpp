@@ -276,6 +276,7 @@ static void release_barrier() {
 }
 
 static void thread_done() {
+  finish_copies();
   if (checking) check_settled();
   block->state[current] = kDone;
   clear_ready(current);

@@ -54,5 +54,13 @@ void tk_fence(int scope);
 // Lets other threads run (a spin loop's back-off).
 void tk_yield();
 long long tk_clock();
+// An asynchronous copy: done when the thread waits for the batch that it was committed to, at the latest when the thread ends. So
+// who forgets to wait reads what was there before. `zeroes`: bytes at the end that are zeroed instead of copied.
+void tk_copy_async(void *to, const void *from, size_t bytes, size_t zeroes, int line);
+void tk_copy_commit();
+void tk_copy_wait(unsigned int newest_left_out);
+// The device heap: 8 MB, as CUDA's default; null when it is full.
+void *tk_heap_allocate(size_t bytes);
+void tk_heap_free(void *);
 [[noreturn]] void tk_trap(const char *why, int line);
 }

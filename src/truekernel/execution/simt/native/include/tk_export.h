@@ -18,7 +18,7 @@ struct Signature<void (*)(Args...)> {
   static constexpr uint32_t sizes[sizeof...(Args) + 1] = {uint32_t(sizeof(Args))..., 0};
 
   template <size_t... I>
-  static void call(void (*kernel)(Args...), void **args, std::index_sequence<I...>) {
+  __attribute__((no_sanitize("thread"))) static void call(void (*kernel)(Args...), void **args, std::index_sequence<I...>) {
     kernel(*static_cast<std::remove_reference_t<Args> *>(args[I])...);
   }
 };

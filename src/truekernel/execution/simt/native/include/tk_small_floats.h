@@ -158,11 +158,22 @@ TK_SMALL_FLOAT(__nv_bfloat16, tk_detail::bfloat_bits, tk_detail::bfloat_value)
 TK_SMALL_SCALAR(__half)
 TK_SMALL_SCALAR(__nv_bfloat16)
 
+#ifdef __clang__
+#define TK_CHECKED_PAIR_COPY(T2)              \
+  T2(const T2 &v) : x(v.x), y(v.y) {}         \
+  T2 &operator=(const T2 &v) {                \
+    x = v.x, y = v.y;                         \
+    return *this;                             \
+  }
+#else
+#define TK_CHECKED_PAIR_COPY(T2)
+#endif
 #define TK_SMALL_PAIR(T, T2)                                                                   \
   struct __attribute__((aligned(4))) T2 {                                                      \
     T x, y;                                                                                    \
     T2() = default;                                                                            \
     T2(const T &a, const T &b) : x(a), y(b) {}                                                 \
+    TK_CHECKED_PAIR_COPY(T2)                                                                   \
   };                                                                                           \
   static inline T2 operator+(const T2 &a, const T2 &b) { return T2(a.x + b.x, a.y + b.y); }    \
   static inline T2 operator-(const T2 &a, const T2 &b) { return T2(a.x - b.x, a.y - b.y); }    \

@@ -1,9 +1,31 @@
 // char1 ... double4 with the sizes and alignments of CUDA's vector_types.h (CUDA C++ Programming Guide, "Built-in Vector Types").
 //
-// Types that are aligned more strictly than their elements have copy operations of their own: clang checks alignment where a
-// reference is bound or a member is used, but not where a trivial copy reads memory, and a misaligned float4 load is just what a GPU
-// reports.
+// Types that are aligned more strictly than their elements have copy operations of their own under clang: it checks alignment where
+// a reference is bound or a member is used, but not where a trivial copy reads memory, and a misaligned float4 load is just what a
+// GPU reports. g++ checks trivial copies, and would guard the initialisation of a static array of the other kind.
 #pragma once
+
+#ifdef __clang__
+#define TK_MEMBERS2(name, type)                                      \
+  name() = default;                                                  \
+  constexpr name(type vx, type vy = 0) : x(vx), y(vy) {}             \
+  constexpr name(const name &v) : x(v.x), y(v.y) {}                  \
+  constexpr name &operator=(const name &v) {                         \
+    x = v.x, y = v.y;                                                \
+    return *this;                                                    \
+  }
+#define TK_MEMBERS4(name, type)                                      \
+  name() = default;                                                  \
+  constexpr name(type vx, type vy = 0, type vz = 0, type vw = 0) : x(vx), y(vy), z(vz), w(vw) {} \
+  constexpr name(const name &v) : x(v.x), y(v.y), z(v.z), w(v.w) {}  \
+  constexpr name &operator=(const name &v) {                         \
+    x = v.x, y = v.y, z = v.z, w = v.w;                              \
+    return *this;                                                    \
+  }
+#else
+#define TK_MEMBERS2(name, type)
+#define TK_MEMBERS4(name, type)
+#endif
 
 #define TK_VECTOR1(type, name)                                       \
   struct name##1 {                                                   \
@@ -13,15 +35,9 @@
 #define TK_VECTOR2(type, name, alignment)                            \
   struct __attribute__((aligned(alignment))) name##2 {               \
     type x, y;                                                       \
-    name##2() = default;                                             \
-    constexpr name##2(type vx, type vy = 0) : x(vx), y(vy) {}        \
-    constexpr name##2(const name##2 &v) : x(v.x), y(v.y) {}          \
-    constexpr name##2 &operator=(const name##2 &v) {                 \
-      x = v.x, y = v.y;                                              \
-      return *this;                                                  \
-    }                                                                \
+    TK_MEMBERS2(name##2, type)                                       \
   };                                                                 \
-  static inline constexpr name##2 make_##name##2(type x, type y) { return name##2(x, y); }
+  static inline constexpr name##2 make_##name##2(type x, type y) { return {x, y}; }
 #define TK_VECTOR3(type, name)                                       \
   struct name##3 {                                                   \
     type x, y, z;                                                    \
@@ -30,15 +46,9 @@
 #define TK_VECTOR4(type, name, alignment)                            \
   struct __attribute__((aligned(alignment))) name##4 {               \
     type x, y, z, w;                                                 \
-    name##4() = default;                                             \
-    constexpr name##4(type vx, type vy = 0, type vz = 0, type vw = 0) : x(vx), y(vy), z(vz), w(vw) {} \
-    constexpr name##4(const name##4 &v) : x(v.x), y(v.y), z(v.z), w(v.w) {} \
-    constexpr name##4 &operator=(const name##4 &v) {                 \
-      x = v.x, y = v.y, z = v.z, w = v.w;                            \
-      return *this;                                                  \
-    }                                                                \
+    TK_MEMBERS4(name##4, type)                                       \
   };                                                                 \
-  static inline constexpr name##4 make_##name##4(type x, type y, type z, type w) { return name##4(x, y, z, w); }
+  static inline constexpr name##4 make_##name##4(type x, type y, type z, type w) { return {x, y, z, w}; }
 #define TK_VECTORS(type, name, alignment2, alignment4)                \
   TK_VECTOR1(type, name)                                             \
   TK_VECTOR2(type, name, alignment2)                                 \

@@ -37,7 +37,7 @@ static inline T shuffle(unsigned mask, T value, int source, int line) {
   uint64_t bits = 0;
   __builtin_memcpy(&bits, &value, sizeof value);
   bits = tk_warp(TK_WARP_SHUFFLE, mask, bits, source, line);
-  __builtin_memcpy(&value, &bits, sizeof value);
+  __builtin_memcpy((void *)&value, &bits, sizeof value);
   return value;
 }
 
