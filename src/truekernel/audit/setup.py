@@ -166,13 +166,13 @@ def _honest(setup: ProblemSetup, wanted: set[str]) -> None:
     """Run all honest variants of the problem's programs: first the panel for its spreads, then all for their statistics."""
     stage = setup.stage
     programs = [program for program in corpus.programs().values() if program.problem == setup.problem.name]
-    others = [request for requests in setup.reseeded.values() for request in requests]
-    everything = list(dict.fromkeys([*setup.requests, *setup.witness_requests, *others]))
+    everything = list(dict.fromkeys([*setup.requests, *setup.witness_requests]))
+    others = list(dict.fromkeys(request for requests in setup.reseeded.values() for request in requests))
     built, refused = _built(stage, honest_variants(programs))
     kept = {plans.digest for variant, _, plans in built if variant.id in wanted}
     for variant, library, plans in built:
         if not variant.rule:
-            stage.time_limits(everything, stage.execute(library, 0, plans, everything))
+            stage.time_limits([*everything, *others], stage.execute(library, 0, plans, [*everything, *others]))
     stage.set_spreads(_spreads(setup, [b for b in built if b[0].role == "panel"], kept))
     good: list[list[Execution]] = []
     for variant, library, plans in built:

@@ -139,7 +139,7 @@ class Stage:
 
     def time_limits(self, requests: Sequence[Request], executions: Sequence[Execution]) -> None:
         """Take the original's executions as the measure of timeouts, largest where several programs tell."""
-        for request, execution in zip(requests, executions, strict=True):
+        for request, execution in zip(requests, executions, strict=False):
             self._seconds[request] = max(self._seconds.get(request, 0.0), execution.outcome.seconds)
 
     def release(self, plans: Plans) -> None:
