@@ -19,6 +19,7 @@
 // Checked build, in addition:
 //   both:  -DTK_CHECKED=1 -fsanitize=thread        (only as an instrumenter: __tsan_* are ours; never link libtsan)
 //   clang: -fsanitize=bounds -fsanitize-trap=bounds -mllvm -tsan-instrument-func-entry-exit=0 -mllvm -tsan-distinguish-volatile=1
+//          -mllvm -tsan-instrument-read-before-write=1   (else the read of `x += 1` is not hooked, only its write)
 //   g++:   -fsanitize=bounds --param=tsan-instrument-func-entry-exit=0 --param=tsan-distinguish-volatile=1
 //   then shared_zones.widen(object_file) (Python, next to the toolchain) on the .o before it is linked: it puts a red zone
 //   behind every static shared variable.
