@@ -82,7 +82,7 @@ def test_hostile_kernels_have_an_outcome_and_the_next_execution_is_untouched(ser
     good = compiled(VADD)
     after, outputs = once(server, good, "case")
     assert after.outcome.status == "ok" and outputs is not None and torch.equal(outputs[0], SUM)
-    assert server._process.pid == process and server._process.poll() is None
+    assert server._process.pid == process and server._process.alive
     assert not Path("/tmp/truekernel-should-not-exist").exists()
     for used in (library, good):
         server.release(used)
@@ -230,11 +230,11 @@ def test_a_killed_process_is_replaced_with_all_its_cases():
         before = once(server, library, "case")[0]
         assert server._process is not None
         os.kill(server._process.pid, signal.SIGKILL)
-        server._process.wait()
+        _gone(server._process)
         after, outputs = once(server, library, "case")
         assert answers([before]) == answers([after]) and outputs is not None
         os.kill(server._process.pid, signal.SIGKILL)
-        server._process.wait()
+        _gone(server._process)
         server.define("other", plan_of(VADD), tensors(seed=1))
         assert once(server, library, "other")[0].outcome.status == "ok"
         assert once(server, library, "case")[0].output_hash == before.output_hash
@@ -248,8 +248,8 @@ def test_a_process_that_keeps_dying_is_the_machines_fault(monkeypatch):
 
         def dying(library):
             number = opened(library)
-            server._process.kill()
-            server._process.wait()
+            os.kill(server._process.pid, signal.SIGKILL)
+            _gone(server._process)
             return number
 
         monkeypatch.setattr(server, "_opened", dying)
@@ -348,7 +348,7 @@ def test_no_process_is_left_behind():
         server.define("case", plan_of(BLOCK_SUM, "vadd<3>", shared=512, grid=1), INPUTS)
         process = server._process
         once(server, compiled(BLOCK_SUM, "vadd<3>"), "case")
-    assert process is not None and process.poll() is not None
+    assert process is not None and not process.alive
 
 
 def test_a_killed_driver_takes_its_native_process_with_it(tmp_path):
@@ -375,6 +375,11 @@ def test_a_killed_driver_takes_its_native_process_with_it(tmp_path):
     while _runs(native) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not _runs(native)
+
+
+def _gone(process):
+    while process.alive:
+        time.sleep(0.001)
 
 
 def _runs(pid: int) -> bool:

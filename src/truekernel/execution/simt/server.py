@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -14,14 +11,15 @@ import torch
 
 from truekernel.errors import BadInputError, MachineError
 from truekernel.execution.simt import wire
+from truekernel.execution.simt.definitions import definition
 from truekernel.execution.simt.kit import server_program
 from truekernel.execution.simt.library import Library
+from truekernel.execution.simt.native_process import NativeProcess, ProcessDiedError
 from truekernel.execution.simt.outcomes import died, hazard_texts, reported
 from truekernel.execution.simt.symbols import source_lines
 from truekernel.execution.simt.toolchain import Compiler, default_compiler
 from truekernel.model import Configuration, Execution, LaunchPlan, Outcome
 from truekernel.numerics.expected import Expected
-from truekernel.numerics.formats import DTYPE_NAMES
 from truekernel.numerics.statistics import RHO_LADDER, statistic_names
 
 DEFAULT_CPU_SECONDS = 20.0
@@ -64,9 +62,10 @@ class Server:
     def __init__(self, compiler: Compiler | None = None, *, allow_system_calls: bool = False) -> None:
         self._compiler = compiler or default_compiler()
         self._flags = wire.ALLOW_SYSTEM_CALLS if allow_system_calls else 0
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: NativeProcess | None = None
         self._cases: dict[str, _Case] = {}
         self._libraries: dict[Path, int] = {}
+        self._lines: dict[Path, dict[int, int]] = {}
         self._next = 1
 
     def __enter__(self) -> Server:
@@ -82,17 +81,8 @@ class Server:
         """End the native process."""
         process, self._process = self._process, None
         self._libraries.clear()
-        if process is None:
-            return
-        assert process.stdin is not None and process.stdout is not None
-        with contextlib.suppress(OSError):
-            process.stdin.close()
-        process.stdout.close()
-        try:
-            process.wait(timeout=2)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        if process is not None:
+            process.close()
 
     def define(
         self,
@@ -111,18 +101,8 @@ class Server:
         memory; other empty buffers get the bytes of these, one after the other and again from the start. `mutates`: inputs that may be
         written. Raises BadInputError when tensors do not fit the plan.
         """
-        tensors = [
-            _checked_input(spec.name, inputs, spec.dtype, spec.elements)
-            for spec in plan.buffers
-            if spec.init == "input"
-        ]
-        if expected is not None:
-            _check_expected(plan, expected)
         number = self._cases[key].number if key in self._cases else self._new_number()
-        roles = [_role(plan, k, mutates) for k in range(len(plan.buffers))]
-        request = wire.definition(
-            number, plan, [wire.tensor_bytes(t) for t in tensors], roles, expected, _stale_bytes(plan, stale)
-        )
+        request = definition(number, plan, inputs, expected, stale, mutates)
         self._cases[key] = _Case(number, plan, request, expected is not None)
         self._ask(request)
 
@@ -218,9 +198,10 @@ class Server:
             try:
                 number = self._opened(library)
                 chosen = [selected[k] for k in missing]
-                self._send([wire.run_request(number, flags, wanted, tolerances, rhos, chosen)])
-                self._receive(lambda kind, v, e, payload: _take(pending[missing[v]], kind, e, payload))  # noqa: B023
-            except _ServerDiedError:
+                process = self._start()
+                process.send([wire.run_request(number, flags, wanted, tolerances, rhos, chosen)])
+                process.receive(lambda kind, v, e, payload: _take(pending[missing[v]], kind, e, payload))  # noqa: B023
+            except ProcessDiedError:
                 self._restart()
                 if attempt:
                     raise MachineError("the native process died twice on the same request") from None
@@ -235,8 +216,7 @@ class Server:
         names: Sequence[str],
         failure: Outcome | None,
     ) -> Run:
-        pcs = [pc for report in answers.reports.values() if not report.line for pc in (report.pc, report.other_pc)]
-        lines = source_lines(library.path, pcs) if any(pcs) else {}
+        lines = self._source_lines(library, answers.reports.values())
         run = Run([], [])
         for k, (key, configuration) in enumerate(executions):
             case = self._cases[key]
@@ -264,25 +244,29 @@ class Server:
             run.outputs.append(outputs)
         return run
 
+    def _source_lines(self, library: Library, reports: Iterable[wire.Report]) -> dict[int, int]:
+        """Source lines of the code offsets in reports; a symboliser is asked once for each."""
+        known = self._lines.setdefault(library.path, {})
+        wanted = {pc for r in reports for pc in ((0 if r.line else r.pc), r.other_pc)} - {0} - known.keys()
+        if wanted:
+            found = source_lines(library.path, wanted)
+            known.update({pc: found.get(pc, 0) for pc in wanted})
+        return {pc: line for pc, line in known.items() if line}
+
     # ---------------------------------------------------------------- the process
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def _start(self) -> NativeProcess:
         if self._process is None:
-            program = server_program(self._compiler)
+            self._process = NativeProcess(server_program(self._compiler))
             try:
-                self._process = subprocess.Popen(
-                    [str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, env=dict(os.environ)
-                )
-            except OSError as error:
-                raise MachineError(f"can't start {program}: {error.strerror}") from None
-            try:
-                self._receive()
                 for case in self._cases.values():
-                    self._send(case.request)
-                    self._receive()
-            except _ServerDiedError:
-                self._process = None
-                raise MachineError(f"{program} ends at its start: is there enough memory?") from None
+                    self._process.send(case.request)
+                    self._process.receive()
+            except ProcessDiedError:
+                self.close()
+                raise MachineError(
+                    "the native process died while cases were defined: is there enough memory?"
+                ) from None
         return self._process
 
     def _restart(self) -> None:
@@ -292,9 +276,10 @@ class Server:
     def _opened(self, library: Library) -> int:
         if library.path not in self._libraries:
             number = self._new_number()
-            self._send([wire.open_request(number, str(library.path), library.kernels)])
+            process = self._start()
+            process.send([wire.open_request(number, str(library.path), library.kernels)])
             try:
-                self._receive()
+                process.receive()
             except MachineError as error:
                 raise _LibraryError(str(error)) from None
             self._libraries[library.path] = number
@@ -302,6 +287,7 @@ class Server:
 
     def release(self, library: Library) -> None:
         """Close a library that was run; its file may then be removed."""
+        self._lines.pop(library.path, None)
         number = self._libraries.pop(library.path, None)
         if number is not None:
             self._ask([wire.simple_request("C", number)])
@@ -313,81 +299,18 @@ class Server:
     def _ask(self, request: Sequence[bytes | memoryview]) -> None:
         """A request that is answered by "done"; the process is started or replaced when necessary."""
         fresh = self._process is None
-        self._start()
+        process = self._start()
         if fresh and request and any(request is case.request for case in self._cases.values()):
             return  # the start has sent it
         try:
-            self._send(request)
-            self._receive()
-        except _ServerDiedError:
+            process.send(request)
+            process.receive()
+        except ProcessDiedError:
             self._restart()
-
-    def _send(self, parts: Sequence[bytes | memoryview]) -> None:
-        process = self._start()
-        assert process.stdin is not None
-        small: list[bytes | memoryview] = []
-        try:
-            for part in parts:
-                if len(part) < 1 << 14:
-                    small.append(part)
-                    continue
-                _write(process.stdin.fileno(), b"".join(small))
-                small = []
-                _write(process.stdin.fileno(), part)
-            _write(process.stdin.fileno(), b"".join(small))
-        except OSError:
-            raise _ServerDiedError from None
-
-    def _receive(self, take: object = None) -> None:
-        """Read answers until "done"; `take(type, variant, execution, payload)` gets the others."""
-        assert self._process is not None and self._process.stdout is not None
-        read = _Reader(self._process.stdout.fileno())
-        while True:
-            magic, kind, variant, execution, size = wire.FRAME.unpack(read(wire.FRAME.size))
-            if magic != wire.FRAME_MAGIC:
-                raise _ServerDiedError
-            payload = read(size)
-            if kind == wire.DONE:
-                return
-            if kind == wire.ERROR:
-                raise MachineError(payload.decode(errors="replace"))
-            if callable(take):
-                take(kind, variant, execution, payload)
 
 
 class _LibraryError(Exception):
     """A library can't be opened: it needs something that no source defines."""
-
-
-class _ServerDiedError(Exception):
-    """The native process has ended or lost its way."""
-
-
-class _Reader:
-    """Exact reads from a pipe, with a buffer. Nothing may be left in it at the end of an answer."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._buffer = b""
-
-    def __call__(self, n: int) -> bytes:
-        if len(self._buffer) < n:
-            pieces, have = [self._buffer], len(self._buffer)
-            while have < n:
-                piece = os.read(self._descriptor, max(1 << 16, n - have))
-                if not piece:
-                    raise _ServerDiedError
-                pieces.append(piece)
-                have += len(piece)
-            self._buffer = b"".join(pieces)
-        result, self._buffer = self._buffer[:n], self._buffer[n:]
-        return result
-
-
-def _write(descriptor: int, data: bytes | memoryview) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
 
 
 def _count(answers: _Pending) -> int:
@@ -408,51 +331,3 @@ def _take(answers: _Pending, kind: int, execution: int, payload: bytes) -> None:
 
 def _bytes(plan: LaunchPlan) -> int:
     return sum(plan.buffers[k].nbytes for k in plan.outputs)
-
-
-def _role(plan: LaunchPlan, k: int, mutates: Sequence[str]) -> int:
-    spec = plan.buffers[k]
-    if spec.init == "input":
-        return wire.ROLE_INPUT | (wire.ROLE_MUTABLE if k in plan.outputs or spec.name in mutates else 0)
-    return wire.ROLE_ZEROED if spec.init == "zeros" else wire.ROLE_SCRATCH
-
-
-def _checked_input(name: str, inputs: Mapping[str, torch.Tensor], dtype: str, elements: int) -> torch.Tensor:
-    tensor = inputs.get(name)
-    if tensor is None:
-        raise BadInputError(f"no input '{name}': given are {', '.join(inputs) or 'none'}")
-    if DTYPE_NAMES.get(tensor.dtype) != dtype or tensor.numel() != elements:
-        raise BadInputError(
-            f"input '{name}' has {tensor.numel()} elements of {tensor.dtype}, wanted {elements} of {dtype}"
-        )
-    return tensor
-
-
-def _check_expected(plan: LaunchPlan, expected: Sequence[Expected]) -> None:
-    if len(expected) != len(plan.outputs):
-        raise BadInputError(f"{len(expected)} expected outputs for a plan with {len(plan.outputs)}")
-    for buffer, want in zip(plan.outputs, expected, strict=True):
-        spec = plan.buffers[buffer]
-        if want.elements != spec.elements or want.dtype != spec.dtype:
-            raise BadInputError(
-                f"expected '{want.name}' has {want.elements} elements of {want.dtype}, the plan {spec.elements} of {spec.dtype}"
-            )
-
-
-def _stale_bytes(plan: LaunchPlan, stale: Sequence[torch.Tensor] | None) -> list[tuple[int, memoryview | bytes]]:
-    if stale is None:
-        return []
-    if len(stale) != len(plan.outputs):
-        raise BadInputError(f"{len(stale)} stale tensors for a plan with {len(plan.outputs)} outputs")
-    leftovers = b"".join(bytes(wire.tensor_bytes(t)) for t in stale)
-    own = {buffer: wire.tensor_bytes(t) for buffer, t in zip(plan.outputs, stale, strict=True)}
-    result: list[tuple[int, memoryview | bytes]] = []
-    for k, spec in enumerate(plan.buffers):
-        if spec.init != "empty" or not spec.nbytes:
-            continue
-        data = own.get(k, b"")
-        if len(data) < spec.nbytes and leftovers:
-            data = (leftovers * (spec.nbytes // len(leftovers) + 1))[: spec.nbytes]
-        if data:
-            result.append((k, data[: spec.nbytes]))
-    return result
