@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -186,5 +187,21 @@ def test_a_failed_build_leaves_nothing(tmp_path, monkeypatch):
         with pytest.raises(ZeroDivisionError):
             cache.built_once("broken", lambda folder: 1 // 0)
         assert list((tmp_path / "truekernel").iterdir()) == []
+    finally:
+        cache.cache_root.cache_clear()
+
+
+def test_entries_that_nobody_uses_are_dropped(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    cache.cache_root.cache_clear()
+    try:
+        old = cache.built_once("old", lambda folder: None)
+        used = cache.built_once("used", lambda folder: None)
+        long_ago = time.time() - 86400 * (cache.KEPT_DAYS + 1)
+        for folder in (old, used):
+            os.utime(folder, (long_ago, long_ago))
+        cache.built_once("used", lambda folder: None)
+        cache.built_once("new", lambda folder: None)
+        assert sorted(p.name for p in (tmp_path / "truekernel").iterdir()) == ["new", "used"]
     finally:
         cache.cache_root.cache_clear()

@@ -130,12 +130,12 @@ class Recorder:
         wanted = self._problem.outputs
         if len(handles) != len(wanted) or not all(isinstance(h, Handle) for h in handles):
             names = ", ".join(spec.name for spec in wanted)
-            raise PlanError(f"launch returned {_brief(result)}: return the buffers of its outputs ({names})")
+            raise PlanError(f"launch plan returned {_brief(result)}: return the buffers of its outputs ({names})")
         for handle, spec in zip(handles, wanted, strict=True):
             shape = shape_of(spec.shape, self._axes)
             if handle.dtype != spec.dtype or handle.shape != shape or handle.first:
                 got = f"{handle.dtype} {handle.shape}" + (f" from element {handle.first}" if handle.first else "")
-                raise PlanError(f"output '{spec.name}' is {got}, wanted {spec.dtype} {shape}")
+                raise PlanError(f"launch plan: output '{spec.name}' is {got}, wanted {spec.dtype} {shape}")
         return tuple(handle.buffer for handle in handles)
 
     def _new(self, shape: int | Iterable[int], dtype: str, init: Literal["empty", "zeros"]) -> Handle:

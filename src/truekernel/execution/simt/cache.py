@@ -7,11 +7,14 @@ import hashlib
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
 from truekernel.errors import MachineError
+
+KEPT_DAYS = 60
 
 
 @lru_cache(maxsize=1)
@@ -40,7 +43,10 @@ def built_once(name: str, build: Callable[[Path], None]) -> Path:
     """
     target = cache_root() / name
     if target.is_dir():
+        with contextlib.suppress(OSError):
+            os.utime(target)
         return target
+    _drop_unused()
     partial = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=cache_root()))
     try:
         build(partial)
@@ -52,6 +58,14 @@ def built_once(name: str, build: Callable[[Path], None]) -> Path:
     if not target.is_dir():
         raise MachineError(f"can't write {target}: is the disk full?")
     return target
+
+
+def _drop_unused() -> None:
+    """Remove what no process has asked for in `KEPT_DAYS`: left by other versions of the package or of a compiler."""
+    for folder in cache_root().iterdir():
+        with contextlib.suppress(OSError):
+            if time.time() - folder.stat().st_mtime > KEPT_DAYS * 86400:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def forget(folder: Path) -> None:
