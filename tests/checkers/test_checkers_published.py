@@ -1,5 +1,7 @@
 """Every checker accepts a right output and rejects wrong ones; what a published checker misses is part of what it is."""
 
+import dataclasses
+
 import pytest
 import torch
 
@@ -181,6 +183,17 @@ def test_whole_numbers_must_be_exact_on_linear_problems():
     found = statistics([output], expected, "poison")
     judged = checker.judge(case, [Execution(case.id, Configuration(), Outcome("ok"), found)])
     assert "not exact" in judged.why
+
+
+def test_the_spread_of_honest_programs_widens_all_bounds():
+    case = checkers()["truekernel"].suite(SCALED)[0]
+    (want,) = prepare(SCALED, case).expected
+    off = want.truth + 3 * want.scale * torch.where(want.truth < 0, -1.0, 1.0)
+    output = torch.where(want.scale > 0, off, want.truth).float()
+    for spread, verdict in ((None, "reject"), ((output.double() - want.truth).abs(), "accept")):
+        found = statistics([output], [dataclasses.replace(want, spread=spread)], "poison")
+        execution = Execution(case.id, Configuration(), Outcome("ok"), found)
+        assert checkers()["truekernel"].judge(case, [execution]).verdict == verdict
 
 
 def test_suites_share_official_cases_and_no_case_with_witnesses():

@@ -59,11 +59,17 @@ def refuse(case: Case, statistics: Mapping[str, float]) -> str:
 
 
 def measures(statistics: Mapping[str, float]) -> tuple[float, float, float]:
-    """The bounded numbers: largest error over its bound, root mean square and mean of error/scale (0 over few elements)."""
+    """The bounded numbers: largest error over its bound, root mean square and mean of error/scale (0 over few elements).
+
+    Where honest programs themselves stray beyond the scale (equal inputs round alike, so that errors of a sum add up), the spread widens the bound; the other two
+    numbers are reduced in the same proportion.
+    """
     bound, elements = statistics[bound_name(RHO)], statistics["elements"]
     if elements < LEAST_ELEMENTS:
         return bound, 0.0, 0.0
-    return bound, statistics["rms"], abs(statistics["bias"]) * statistics["rms"] / math.sqrt(elements)
+    alone = statistics[bound_name(0.0)]
+    rms = statistics["rms"] * (bound / alone if alone > 0 else 1.0)
+    return bound, rms, abs(statistics["bias"]) * rms / math.sqrt(elements)
 
 
 def margin_bound(case: Case, statistics: Mapping[str, float]) -> float:
