@@ -1,0 +1,109 @@
+"""Collect the measured figures of results/*.json into results/figures.json, newest last.
+
+    python benchmarks/figures.py
+
+Reads what the other benchmarks wrote: simt_speed.json, audit_speed.json, demo_speed.json, kill9.json, hostile.json; a missing file leaves its figures out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+RESULTS = Path("results")
+
+
+def load(name: str) -> Any:
+    path = RESULTS / name
+    return json.loads(path.read_text()) if path.exists() else None
+
+
+def machine() -> str:
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    model = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return f"{model}, {len(os.sched_getaffinity(0))} cores, no GPU"
+
+
+def rows() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+
+    def add(name: str, value: float, unit: str, command: str, n: int | None = None, note: str = "") -> None:
+        found.append(
+            {
+                "name": name,
+                "value": value,
+                "low": None,
+                "high": None,
+                "n": n,
+                "unit": unit,
+                "command": command,
+                "note": note,
+            }
+        )
+
+    if speed := load("simt_speed.json"):
+        command = "python benchmarks/simt_speed.py > results/simt_speed.json"
+        add(
+            "cpu.launch_ms",
+            speed["tiny_launch_ms"],
+            "ms",
+            command,
+            note="one tiny launch from Python, fork included, median",
+        )
+        add("cpu.matmul512_s", speed["matmul_512_ms"] / 1e3, "s", command, note="tile 16, shared memory, plain build")
+    if audits := load("audit_speed.json"):
+        full = audits[-1]
+        command = "python benchmarks/audit_speed.py --run runs/full --sample N > results/audit_speed.json"
+        add("audit.cpu_mutants_per_s", full["unique_per_s"], "1/s", command, n=full["unique"])
+        add("audit.cpu_peak_gb", full["peak_gb"], "GB", command, note="proportional set size of all processes")
+        if "shared_compile_ms" in full:
+            note = "schema and batch units; compiling each mutant alone for identity and confirmation comes on top"
+            add("cpu.compile_ms", full["shared_compile_ms"], "ms", command, n=full["unique"], note=note)
+    if demos := load("demo_speed.json"):
+        command = (
+            "python benchmarks/audit_speed.py --run runs/demo ... > results/demo_speed.json (the command of make demo)"
+        )
+        add("audit.demo_s", demos[-1]["seconds"], "s", command)
+        add("audit.demo_mutants", demos[-1]["unique"], "mutants", command)
+    if kills := load("kill9.json"):
+        add(
+            "audit.kill9_identical",
+            kills["identical"],
+            "runs",
+            "python benchmarks/kill9.py > results/kill9.json",
+            n=kills["kills"],
+        )
+    if hostile := load("hostile.json"):
+        command = "python benchmarks/hostile.py > results/hostile.json"
+        add("audit.hostile_survived", hostile["survived_and_named"], "kernels", command, n=hostile["kernels"])
+    return found
+
+
+def main() -> None:
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    common = {
+        "where": "cpu2",
+        "machine": machine(),
+        "versions": {
+            "python": platform.python_version(),
+            "torch": version("torch"),
+            "truekernel": version("truekernel"),
+        },
+        "commit": commit,
+        "date": datetime.now(UTC).date().isoformat(),
+    }
+    path = RESULTS / "figures.json"
+    kept = json.loads(path.read_text()) if path.exists() else []
+    path.write_text(json.dumps([*kept, *({**row, **common} for row in rows())], indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
