@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from simt_bench import SCHEDULES, b, compile_kernels, run
+from simt_bench import SCHEDULES, CompileError, b, compile_kernels, run
 
 SOURCE = Path(__file__).with_name("simt_features.cu").read_text()
 NAMES = re.findall(r"__global__ void (?:__launch_bounds__\(\d+\) )?(\w+)\(", SOURCE)
@@ -332,3 +332,25 @@ def test_print_and_assert(library):
     assert r.status == "trap"
     assert r.report["message"] == "assertion failed: threadIdx.x < 64"
     assert r.report["thread"] == [64, 0, 0]
+
+
+UNSERVED = {
+    "inline PTX": 'unsigned lane; asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane)); out[0] = lane;',
+    "dynamic tiles": "auto tile = cooperative_groups::tiled_partition(cooperative_groups::this_thread_block(), 16); tile.sync();",
+    "tiles of several warps": "cooperative_groups::tiled_partition<64>(cooperative_groups::this_thread_block()).sync();",
+    "texture": "out[0] = tex1Dfetch<int>(0, 1);",
+    "wrong matrix shape": "nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 8, 16, float> f; out[0] = f.num_elements;",
+    "float maximum": "atomicMax((float *)out, 1.0f);",
+}
+
+
+@pytest.mark.parametrize("name", UNSERVED)
+@pytest.mark.parametrize("kind", ["clang", "gcc"])
+def test_what_is_not_served_does_not_compile(kind, name):
+    source = "#include <cooperative_groups.h>\n#include <mma.h>\n__global__ void k(int *out) {\n  BODY\n}\n"
+    compile_kernels(source.replace("BODY", "out[0] = 1;"), ("k",), kind)
+    with pytest.raises(CompileError) as refusal:
+        compile_kernels(source.replace("BODY", UNSERVED[name]), ("k",), kind)
+    assert "k.cu:" in str(refusal.value)
+    if name == "inline PTX":
+        assert "inline_PTX_is_not_supported_on_the_CPU" in str(refusal.value)

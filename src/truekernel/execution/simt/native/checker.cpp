@@ -45,6 +45,7 @@ unsigned regions, last_region;
 const tk_arena *shadowed;
 Region globals;
 Cell *shared_cells[kMaxResident];
+uint64_t shared_cells_bytes[kMaxResident];
 // For each byte of the library's static shared memory: 0 no variable covers it, 1 one does, 2 a compiler's guard of an initialisation
 // (g++ makes one for an array of __half; it is poison, hence "done").
 uint8_t *covered;
@@ -204,7 +205,7 @@ const Region *region_of(uint64_t address, unsigned size, Region *temporary, cons
                              covered[in_static] && covered[in_static + size - 1];
     if (!in_dynamic_memory && !in_variable) fail_out_of_bounds(place);
     if (in_variable && covered[in_static] == 2) return nullptr;
-    *temporary = {bounds.static_low & ~7ull, kMaxShared * 64, shared_cells[block->slot], true, false};
+    *temporary = {bounds.static_low, shared_cells_bytes[block->slot], shared_cells[block->slot], true, false};
     return temporary;
   }
   if (arena_contains(address)) {
@@ -277,8 +278,12 @@ void check_begin_launch() {
 
 void check_begin_block(Block *b) {
   order_begin_block(b);
-  Cell *&cells = shared_cells[b->slot];
-  if (!cells) cells = new_cells(kMaxShared * 64);
+  const uint64_t needed = shared_bytes(b);
+  if (needed <= shared_cells_bytes[b->slot]) return;
+  Region old{0, shared_cells_bytes[b->slot], shared_cells[b->slot], true, false};
+  forget_cells(old);
+  shared_cells[b->slot] = new_cells(needed);
+  shared_cells_bytes[b->slot] = needed;
 }
 
 void check_enter_block(Block *) { bounds = shared_bounds(); }

@@ -20,6 +20,7 @@ uint32_t buffer_count();
 struct SharedBounds {
   uint64_t static_low, static_size, dynamic_low, dynamic_size;
 };
-SharedBounds shared_bounds();
+SharedBounds shared_bounds();             // of the block that runs
+uint64_t shared_bytes(const Block *b);    // from the first static variable to the end of the dynamic ones
 
 }  // namespace tk

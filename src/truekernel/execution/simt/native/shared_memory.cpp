@@ -84,6 +84,8 @@ void enter_block_memory(Block *b) {
   if (checking) check_enter_block(b);
 }
 
+uint64_t shared_bytes(const Block *b) { return uint64_t(b->dynamic - b->shared) + dynamic_size; }
+
 SharedBounds shared_bounds() {
   return {reinterpret_cast<uint64_t>(static_base), static_size, reinterpret_cast<uint64_t>(dynamic_base), dynamic_size};
 }

@@ -104,8 +104,8 @@ TK_FLOAT_MIN_MAX(double, double, double, )
 TK_FLOAT_MIN_MAX(double, float, double, )
 TK_FLOAT_MIN_MAX(double, double, float, )
 #undef TK_FLOAT_MIN_MAX
-#define umin(a, b) min((unsigned)(a), (unsigned)(b))
-#define umax(a, b) max((unsigned)(a), (unsigned)(b))
+static inline constexpr unsigned umin(unsigned a, unsigned b) { return min(a, b); }
+static inline constexpr unsigned umax(unsigned a, unsigned b) { return max(a, b); }
 
 // Loads and stores with a cache hint.
 #define TK_LOAD(name)             \
@@ -113,7 +113,18 @@ TK_FLOAT_MIN_MAX(double, double, float, )
   static inline T name(const T *address) { \
     return *address;              \
   }
-TK_LOAD(__ldg) TK_LOAD(__ldca) TK_LOAD(__ldcg) TK_LOAD(__ldcs) TK_LOAD(__ldlu) TK_LOAD(__ldcv)
+TK_LOAD(__ldg) TK_LOAD(__ldca) TK_LOAD(__ldcs) TK_LOAD(__ldlu)
+#undef TK_LOAD
+// These read memory every time, also in a loop.
+#define TK_LOAD(name)                                  \
+  template <class T>                                   \
+  static inline T name(const T *address) {             \
+    if constexpr (std::is_scalar<T>::value)            \
+      return *static_cast<const volatile T *>(address); \
+    else                                               \
+      return *address;                                 \
+  }
+TK_LOAD(__ldcg) TK_LOAD(__ldcv)
 #undef TK_LOAD
 namespace tk_detail {
 template <class T>
@@ -126,7 +137,17 @@ struct Stored {
   static inline void name(T *address, typename tk_detail::Stored<T>::type value) {        \
     *address = value;                                                                     \
   }
-TK_STORE(__stwb) TK_STORE(__stcg) TK_STORE(__stcs) TK_STORE(__stwt)
+TK_STORE(__stwb) TK_STORE(__stcs)
+#undef TK_STORE
+#define TK_STORE(name)                                                                    \
+  template <class T>                                                                      \
+  static inline void name(T *address, typename tk_detail::Stored<T>::type value) {        \
+    if constexpr (std::is_scalar<T>::value)                                               \
+      *static_cast<volatile T *>(address) = value;                                        \
+    else                                                                                  \
+      *address = value;                                                                   \
+  }
+TK_STORE(__stcg) TK_STORE(__stwt)
 #undef TK_STORE
 
 static inline long long clock64() { return tk_clock(); }

@@ -32,6 +32,7 @@
 #define __launch_bounds__(...)
 #define __forceinline__ inline __attribute__((always_inline))
 #define __noinline__ __attribute__((noinline))
+#define __maxnreg__(...)
 #define __align__(n) __attribute__((aligned(n)))
 #ifndef __restrict__
 #define __restrict__ __restrict
@@ -55,6 +56,10 @@ constexpr size_t alignment() {
 }  // namespace tk_detail
 // `__shared__ alignas(16) float x[4]` is CUDA; standard C++ wants alignas in front of a storage class.
 #define alignas(...) __attribute__((aligned(tk_detail::alignment<__VA_ARGS__>())))
+
+#ifndef __clang__
+#define __builtin_assume(condition) ((void)0)
+#endif
 
 #include "tk_abi.h"
 
