@@ -8,7 +8,15 @@ from typing import Literal
 from truekernel.model.problem import DType
 
 Dim3 = tuple[int, int, int]
-ITEM_BYTES: dict[str, int] = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8, "int32": 4, "int64": 8, "uint8": 1}
+ITEM_BYTES: dict[str, int] = {
+    "float32": 4,
+    "float16": 2,
+    "bfloat16": 2,
+    "float64": 8,
+    "int32": 4,
+    "int64": 8,
+    "uint8": 1,
+}
 
 
 @dataclass(frozen=True, slots=True)
