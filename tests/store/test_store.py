@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from truekernel.errors import RunDirectoryError
+from truekernel.errors import MachineError, RunDirectoryError
 from truekernel.store import Store
 
 
@@ -64,3 +64,18 @@ def test_what_was_put_survives_a_kill(tmp_path):
     process.wait()
     kept = Store.open(tmp_path / "run").keys("n")
     assert {str(i) for i in said} <= kept
+
+
+def test_a_full_disk_is_the_machines_failure_and_loses_nothing(tmp_path):
+    store = Store.create(tmp_path / "run", {})
+    store.put_many("mutant", {"kept": 1})
+    (pages,) = store._connection.execute("PRAGMA page_count").fetchone()
+    store._connection.execute(f"PRAGMA max_page_count = {pages + 1}")
+    with pytest.raises(MachineError, match="--resume"):
+        store.put_many("mutant", {str(i): [os.urandom(64).hex() for _ in range(64)] for i in range(64)})
+    store.close()
+    again = Store.open(tmp_path / "run")
+    assert dict(again.items("mutant")) == {"kept": 1}
+    again.put_many("mutant", {"more": 2})
+    assert again.keys("mutant") == {"kept", "more"}
+    again.close()

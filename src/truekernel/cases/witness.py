@@ -12,8 +12,9 @@ from truekernel.cases.seeds import witness_seed
 from truekernel.cases.shapes import is_legal, wide_length
 from truekernel.model import AxisSpec, Case, Problem
 
-SHAPES = ("above", "below", "tiles", "small", "medium", "three")
-"""Names of the witness shapes: just above the audit lengths, just below, whole multiples of 32 (or 8) of long axes, a few elements, about half, and three."""
+SHAPES = ("above", "below", "tiles", "small", "medium", "three", "large")
+"""Names of the witness shapes: just above the audit lengths, just below, whole multiples of 32 (or 8) of long axes, a few elements, about half, three, and spatial
+axes of twice the audit length, where an image no longer fits one block."""
 
 PLAN: tuple[tuple[str, str], ...] = (
     ("normal&parameters", "above"),
@@ -32,6 +33,9 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("ties", "small"),
     ("normal*20", "three"),
     ("subnormal", "medium"),
+    ("normal*300", "three"),
+    ("normal*300", "medium"),
+    ("normal&parameters", "large"),
 )
 """Recipes and shapes, what kills most first."""
 
@@ -71,6 +75,7 @@ def _length(axis: AxisSpec, shape: str) -> int:
         "small": 2 * step,
         "medium": (axis.audit // 2 // step) * step + step,
         "three": 3 * step,
+        "large": (2 * axis.audit if axis.kind == "spatial" else axis.audit) + 2 * step,
     }[shape]
     stride = tile if shape == "tiles" else step
     least = max(1, min(positive))
