@@ -235,6 +235,12 @@ __global__ void barrier_and_shuffle(int *out, int limit) {
 }
 __global__ void wrong_mask(int *out, unsigned mask) { out[threadIdx.x] = __shfl_sync(mask, (int)threadIdx.x, 0); }
 
+__global__ void shuffle_from(int *out, int lane) {
+  int v = 0;
+  if (threadIdx.x < 16) v = __shfl_sync(0xffff, (int)threadIdx.x, lane);
+  out[threadIdx.x] = v;
+}
+
 // ---- what a host does otherwise
 __global__ void divide(int *out, int by) { out[0] = out[1] / by; }
 __global__ void shift(int *out, int by) { out[0] = 1 << by; }

@@ -250,6 +250,14 @@ def test_deadlock_and_masks(kind):
         assert launched("wrong_mask", [("scratch", 128)], [b(0), np.uint32(0xFFFFFFFF)], **options).status == "ok"
 
 
+def test_shuffle_from_a_lane_that_takes_no_part(kind):
+    r = launched("shuffle_from", [("scratch", 128)], [b(0), i4(20)], kind=kind)
+    assert r.report["lane_line"] == line_of("v = __shfl_sync(0xffff, ")
+    r = launched("shuffle_from", [("scratch", 128)], [b(0), i4(15)], kind=kind)
+    assert r.report["lane_line"] == 0
+    assert list(r.array(0, "i4")) == [15] * 16 + [0] * 16
+
+
 def test_what_a_host_does_otherwise(kind):
     for checked in (False, True):
         options = {"kind": kind, "checked": checked, "block": (1,)}

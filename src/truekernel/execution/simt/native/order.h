@@ -1,5 +1,10 @@
 // Which accesses of other threads happened before the current thread's, by barriers, warp synchronisation, and fences with
 // atomics (a happens-before relation after CUDA's memory model, PTX ISA, "Memory Consistency Model").
+//
+// An atomic or volatile write hands on what the thread's last __threadfence covered (__threadfence_block: within the block only); an
+// atomic or volatile read takes it over. More lenient than the model: the reader needs no fence of its own, and fences of a block's
+// threads count for the whole block after the next barrier. Volatile accesses never race with one another or with atomics, so that
+// an order of volatile data which a fence is missing for is not seen. Shuffles and votes order nothing; __syncwarp does.
 #pragma once
 #include "internal.h"
 
