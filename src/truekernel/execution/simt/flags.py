@@ -50,6 +50,7 @@ def kernel_flags(kind: Kind, options: Options) -> list[str]:
     if options.checked:
         flags += ["-DTK_CHECKED=1", "-fsanitize=thread"]
         flags += ["-mllvm", "-tsan-instrument-func-entry-exit=0", "-mllvm", "-tsan-distinguish-volatile=1"]
+        flags += ["-mllvm", "-tsan-instrument-read-before-write=1"]
     return flags
 
 
