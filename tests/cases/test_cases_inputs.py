@@ -7,11 +7,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truekernel.cases import evaluate, is_legal, lengths, make_inputs, parse_recipe, recipes, shapes
+from truekernel.cases import is_legal, make_inputs, parse_recipe, recipes, shapes
 from truekernel.cases.grammar import Recipe
 from truekernel.cases.inputs import draw_tensor
 from truekernel.errors import BadInputError, UnknownNameError
 from truekernel.model import AxisSpec, Case, Domain, OutputSpec, Problem, TensorSpec
+from truekernel.model.lengths import evaluate, lengths
 from truekernel.numerics.formats import to_bytes
 
 PROBLEM = Problem(

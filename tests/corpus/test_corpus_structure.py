@@ -11,7 +11,7 @@ from truekernel.cases import make_inputs, shapes
 from truekernel.corpus import problems, programs
 from truekernel.execution.recorder import trace
 from truekernel.model import FAMILIES, Case, LaunchPlan
-from truekernel.model.lengths import shape as shape_of
+from truekernel.model.lengths import lengths as shape_of
 from truekernel.numerics.formats import TORCH_DTYPES
 from truekernel.source import kernel_signatures, parse_cuda
 

@@ -131,9 +131,9 @@ def _run(setup: ProblemSetup, base: Base, mutant: Mutant, build: Build, own: Bui
     record = _repeats(setup, shown, own)
     if record is None:
         shown = _executed(setup, base, mutant, own, code)
-        # What does not repeat even alone (a race that the host decides) stays as it was seen, unconfirmed.
-        record = _repeats(setup, shown, own) or shown
-    return _finished(setup, record, own, mutant.source)
+        record = _repeats(setup, shown, own)
+    # What does not repeat even alone (a race that the host decides) stays as it was seen, unconfirmed.
+    return _finished(setup, record or shown, own, mutant.source, confirmed=record is not None)
 
 
 def _executed(setup: ProblemSetup, base: Base, mutant: Mutant, build: Build, code: str) -> MutantRecord:
@@ -256,7 +256,7 @@ def _request_of(setup: ProblemSetup, witness: Witness) -> Request:
     )
 
 
-def _finished(setup: ProblemSetup, record: MutantRecord, own: Build, source: str) -> MutantRecord:
+def _finished(setup: ProblemSetup, record: MutantRecord, own: Build, source: str, *, confirmed: bool) -> MutantRecord:
     """The record with what is asked of the mutant alone: its worst element, hazards, and what other seeds would have caught."""
     verdicts = states(setup, record)
     accepted = [name for name, state in verdicts.items() if state == "accept"]
@@ -272,7 +272,7 @@ def _finished(setup: ProblemSetup, record: MutantRecord, own: Build, source: str
                 )
     return record.model_copy(
         update={
-            "survivor_confirmed": True if accepted else None,
+            "survivor_confirmed": confirmed if accepted else None,
             "reseeded": reseeded,
             "hazards": hazards_of(setup, record, own.plans, source),
         }

@@ -1,6 +1,5 @@
 """Value recipes and shapes: from a case to tensors."""
 
-from truekernel.cases.expressions import evaluate, lengths, shape_of
 from truekernel.cases.grammar import Recipe, parse_recipe
 from truekernel.cases.inputs import make_inputs
 from truekernel.cases.recipes import ValueRecipe, recipes
@@ -12,15 +11,12 @@ __all__ = [
     "Recipe",
     "ValueRecipe",
     "combinations",
-    "evaluate",
     "is_legal",
     "is_witness_seed",
     "least",
-    "lengths",
     "make_inputs",
     "parse_recipe",
     "recipes",
-    "shape_of",
     "shapes",
     "suite_seed",
     "wide",

@@ -8,12 +8,12 @@ import math
 import numpy as np
 import torch
 
-from truekernel.cases.expressions import evaluate, shape_of
 from truekernel.cases.grammar import OFFICIAL, Recipe, parse_recipe
 from truekernel.cases.philox import words
 from truekernel.cases.recipes import Draw, recipes
 from truekernel.errors import BadInputError
 from truekernel.model import Axes, Case, Domain, Problem, TensorSpec
+from truekernel.model.lengths import evaluate, lengths
 from truekernel.numerics.formats import FORMATS, TORCH_DTYPES
 
 INTEGER_REACH = 64
@@ -39,7 +39,7 @@ def make_inputs(problem: Problem, case: Case) -> dict[str, torch.Tensor]:
 def draw_tensor(spec: TensorSpec, axes: Axes, recipe: Recipe, seed: int) -> torch.Tensor:
     """One tensor of a case. A factor or offset that the domain has no room for is fitted to it; where the base is "official", the tensor is
     left unscaled instead."""
-    shape = shape_of(spec, axes)
+    shape = lengths(spec.shape, axes)
     count = math.prod(shape)
     if not count:
         return torch.empty(shape, dtype=TORCH_DTYPES[spec.dtype])

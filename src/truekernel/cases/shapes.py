@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from truekernel.cases.expressions import lengths
 from truekernel.errors import BadInputError
 from truekernel.model import Axes, AxisSpec, Problem
+from truekernel.model.lengths import lengths
 
 COMBINATIONS = 3
 

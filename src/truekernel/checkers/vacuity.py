@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 import torch
 
-from truekernel.cases import lengths, make_inputs
+from truekernel.cases import make_inputs
 from truekernel.checkers.checker import Checker
 from truekernel.model import Axes, Case, Execution, Outcome, Problem
+from truekernel.model.lengths import lengths
 from truekernel.numerics import Expected, expect, independent_axes, official_slice, statistics, trivial_outputs
 
 WANTED_ELEMENTS = 1 << 18

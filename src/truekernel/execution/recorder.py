@@ -27,7 +27,7 @@ from truekernel.model import (
     Program,
     ScalarArg,
 )
-from truekernel.model.lengths import shape as shape_of
+from truekernel.model.lengths import lengths
 from truekernel.source import KernelSignature, Parameter
 
 MOST_THREADS = 1024
@@ -89,7 +89,7 @@ class Recorder:
         self.buffers: list[BufferSpec] = []
         self.launches: list[Launch] = []
         named = {
-            spec.name: self._add(spec.name, shape_of(spec.shape, axes), spec.dtype, "input") for spec in problem.tensors
+            spec.name: self._add(spec.name, lengths(spec.shape, axes), spec.dtype, "input") for spec in problem.tensors
         }
         self.inputs: Mapping[str, Handle] = MappingProxyType(named)
 
@@ -132,7 +132,7 @@ class Recorder:
             names = ", ".join(spec.name for spec in wanted)
             raise PlanError(f"launch plan returned {_brief(result)}: return the buffers of its outputs ({names})")
         for handle, spec in zip(handles, wanted, strict=True):
-            shape = shape_of(spec.shape, self._axes)
+            shape = lengths(spec.shape, self._axes)
             if handle.dtype != spec.dtype or handle.shape != shape or handle.first:
                 got = f"{handle.dtype} {handle.shape}" + (f" from element {handle.first}" if handle.first else "")
                 raise PlanError(f"launch plan: output '{spec.name}' is {got}, wanted {spec.dtype} {shape}")
