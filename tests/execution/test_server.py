@@ -127,18 +127,24 @@ def test_a_dead_execution_does_not_take_the_next_ones_with_it(server):
     run = server.run(library, 0, [(key, Configuration()) for key in keys], keep_outputs=True)
     assert [e.outcome.status for e in run.executions] == ["ok", "out_of_bounds"] * 2 + ["ok"]
     assert [o is None for o in run.outputs] == [False, True, False, True, False]
-    stopped = server.run(library, 0, [(key, Configuration()) for key in keys], stop_at_first_bad=True)
+    stopped = server.run(library, 0, [(key, Configuration()) for key in keys], series=[1] * 5)
     assert [e.outcome.status for e in stopped.executions] == ["ok", "out_of_bounds"]
+    two = server.run(library, 0, [(key, Configuration()) for key in keys], series=[2, 1, 3, 1, 1])
+    assert [(e.case_id, e.outcome.status) for e in two.executions] == [
+        ("case", "ok"),
+        ("short", "out_of_bounds"),
+        ("case", "ok"),
+    ]
 
 
-def test_a_timeout_is_repeated_alone_counts_cpu_time_and_ends_the_run(server):
+def test_a_timeout_is_repeated_alone_counts_cpu_time_and_ends_its_series(server):
     library = compiled(edited(VADD, {"if (i < n)": "while (i < n)"}))
     begin = time.monotonic()
-    run = server.run(library, 0, [("case", Configuration())] * 3, cpu_seconds=0.1)
+    run = server.run(library, 0, [("case", Configuration())] * 3, cpu_seconds=0.1, series=[1] * 3)
     took = time.monotonic() - begin
     assert [e.outcome.status for e in run.executions] == ["timeout"] and run.executions[0].outcome.where.line == 4
     assert run.executions[0].outcome.seconds == pytest.approx(0.1, abs=0.08) and took > 0.2
-    going_on = server.run(library, 0, [("case", Configuration())] * 2, cpu_seconds=0.05, stop_after_timeout=False)
+    going_on = server.run(library, 0, [("case", Configuration())] * 2, cpu_seconds=0.05)
     assert [e.outcome.status for e in going_on.executions] == ["timeout"] * 2
 
 

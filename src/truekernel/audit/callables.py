@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from truekernel.model import Execution
-from truekernel.trial.stage import Plans
 
 if TYPE_CHECKING:
+    from truekernel.audit.builds import Build
     from truekernel.audit.setup import ProblemSetup
-    from truekernel.execution import simt
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +25,8 @@ class Opinions:
         return {"accepted_by": self.accepted, "rejected_by": self.rejected, "broken": self.broken}
 
 
-def ask(setup: ProblemSetup, library: simt.Library | None, variant: int, plans: Plans | None) -> Opinions:
-    """Ask all checkers of the setup that are callables; without a library, about PyTorch's own eager outputs."""
+def ask(setup: ProblemSetup, build: Build | None) -> Opinions:
+    """Ask all checkers of the setup that are callables; without a build, about PyTorch's own eager outputs."""
     accepted: list[str] = []
     rejected: dict[str, str] = {}
     broken: dict[str, str] = {}
@@ -37,10 +36,11 @@ def ask(setup: ProblemSetup, library: simt.Library | None, variant: int, plans: 
         requests = setup.suite_requests(name)
         references = [[e.published for e in setup.stage.prepared[case_id].expected] for case_id, _ in requests]
         answers: list[tuple[Execution | None, Any]] = [(None, reference) for reference in references]
-        if library is not None and plans is not None:
-            answers = list(setup.stage.outputs(library, variant, plans, requests))
+        if build is not None:
+            one_series = [1] * len(requests)
+            answers = list(setup.stage.outputs(build.library, build.variant, build.plans, requests, one_series))
         verdict, why = "accept", ""
-        # What follows a timeout was not executed: the timeout itself has decided.
+        # What follows a fault was not executed: the fault itself has decided.
         for reference, (execution, output) in zip(references, answers, strict=False):
             opinion = checker.opinion(reference, output or (), execution)
             if opinion.verdict != "accept":

@@ -2,47 +2,59 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
+from truekernel.audit import builds
+from truekernel.audit.builds import Build
 from truekernel.audit.records import Hazard, MutantRecord
-from truekernel.execution import simt
-from truekernel.model import Configuration, Execution
-from truekernel.trial.stage import Plans, Request
-
-if TYPE_CHECKING:
-    from truekernel.audit.setup import ProblemSetup
+from truekernel.audit.setup import Base, ProblemSetup
+from truekernel.model import Configuration, Execution, Mutant
+from truekernel.trial.stage import Request
 
 SANITISED_CASES = 3
 """Sanitised executions cost several times a plain one: the first few cases of the witness search are tried."""
 _FAULTS = ("out_of_bounds", "race", "uninitialised_read", "barrier_divergence", "deadlock", "misaligned", "trap")
 
 
-def hazards_of(setup: ProblemSetup, record: MutantRecord, plans: Plans, source: str) -> tuple[Hazard, ...]:
-    """Red zones that plain executions found overwritten and, for a mutant without a witness, faults of a sanitised build."""
-    found = [
-        Hazard(outcome="out_of_bounds", message=text, schedule=e.configuration.schedule)
-        for e in record.executions
-        for text in e.hazards
-    ]
-    if record.witness is None:
-        found += sanitised(setup, source, plans)
-    unique = {(h.outcome, h.line, h.buffer, h.message if h.line is None else ""): h for h in reversed(found)}
-    return tuple(reversed(unique.values()))
+def add_hazards(
+    setup: ProblemSetup,
+    base: Base,
+    mutants: Sequence[Mutant],
+    own: Mapping[str, Build],
+    records: dict[str, MutantRecord],
+) -> None:
+    """Put into the records of `mutants` the red zones that plain executions found overwritten and, for those without a witness, the
+    faults that a sanitised build shows. `own`: the mutants compiled alone."""
+    quiet = [mutant for mutant in mutants if records[mutant.id].witness is None]
+    faults = _sanitised(setup, base, quiet, own)
+    for mutant in mutants:
+        record = records[mutant.id]
+        found = [
+            Hazard(outcome="out_of_bounds", message=text, schedule=e.configuration.schedule)
+            for e in record.executions
+            for text in e.hazards
+        ]
+        found += faults.get(mutant.id, [])
+        unique = {(h.outcome, h.line, h.buffer, h.message if h.line is None else ""): h for h in reversed(found)}
+        if unique:
+            records[mutant.id] = record.model_copy(update={"hazards": tuple(reversed(unique.values()))})
 
 
-def sanitised(setup: ProblemSetup, source: str, plans: Plans) -> list[Hazard]:
+def _sanitised(
+    setup: ProblemSetup, base: Base, mutants: Sequence[Mutant], own: Mapping[str, Build]
+) -> dict[str, list[Hazard]]:
     """Faults that the checked build shows on the first cases of the witness search."""
-    library = simt.compile_single(source, plans.kernels, simt.Options(checked=True))
-    if isinstance(library, simt.CompileFailure):
-        return []
-    requests: list[Request] = [
-        (case_id, Configuration("gpu", checked=True))
-        for case_id in dict.fromkeys(case_id for case_id, _ in setup.witness_requests)
-    ][:SANITISED_CASES]
-    executions = setup.stage.execute(library, 0, plans, requests)
-    setup.stage.server.release(library)
-    library.close()
-    return [_hazard(e) for e in executions if e.outcome.status in _FAULTS]
+    checked = builds.shared(base, mutants, checked=True)
+    plans = {mutant.id: own[mutant.id].plans for mutant in mutants}
+    checked |= builds.alone([mutant for mutant in mutants if mutant.id not in checked], plans, checked=True)[0]
+    cases = list(dict.fromkeys(case_id for case_id, _ in setup.witness_requests))[:SANITISED_CASES]
+    requests: list[Request] = [(case_id, Configuration("gpu", checked=True)) for case_id in cases]
+    found = {}
+    for name, build in checked.items():
+        executions = setup.stage.execute(build.library, build.variant, build.plans, requests)
+        found[name] = [_hazard(e) for e in executions if e.outcome.status in _FAULTS]
+    builds.drop(setup, checked)
+    return found
 
 
 def _hazard(execution: Execution) -> Hazard:

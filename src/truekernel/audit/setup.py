@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from truekernel import corpus
+from truekernel.audit.builds import Build
 from truekernel.audit.callables import Opinions, ask
 from truekernel.audit.records import CaseRecord, HonestRecord, ProblemRecord, SuiteEntry
 from truekernel.audit.vacuity import vacuous_pairs
@@ -81,6 +82,11 @@ class ProblemSetup:
     def suite_requests(self, checker: str) -> list[Request]:
         """What one checker executes."""
         return requests_of(self.checkers[checker], self.suites[checker])
+
+    def series(self, requests: Sequence[Request]) -> list[int]:
+        """For each request the checkers whose suites hold it, as bits in the order of `checkers`."""
+        suites = [set(self.suite_requests(name)) for name in self.checkers]
+        return [sum(1 << k for k, suite in enumerate(suites) if request in suite) for request in requests]
 
     @property
     def record(self) -> ProblemRecord:
@@ -185,7 +191,7 @@ def _honest(setup: ProblemSetup, wanted: set[str]) -> None:
         if why is None:
             good.append(executions)
         mine = [e for e in executions if (e.case_id, e.configuration) in set(setup.requests)]
-        setup.honest.append(_record(setup, variant, mine, why or "", ask(setup, library, 0, plans)))
+        setup.honest.append(_record(setup, variant, mine, why or "", ask(setup, Build(library, 0, plans, "alone"))))
         if variant.id in wanted:
             program = next(program for program in programs if program.name == variant.id)
             hashes = {(e.case_id, e.configuration): e.output_hash for e in executions}
@@ -287,5 +293,5 @@ def _eager(setup: ProblemSetup) -> HonestRecord:
         independent=True,
         gate=wrong(executions) or "",
         executions=tuple(executions),
-        **ask(setup, None, 0, None).fields(),
+        **ask(setup, None).fields(),
     )

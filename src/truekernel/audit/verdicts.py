@@ -8,6 +8,7 @@ from typing import Literal
 
 from truekernel.audit.records import HonestRecord, MutantRecord, ProblemRecord
 from truekernel.checkers import Checker
+from truekernel.checkers.checker import Judgement, fault
 from truekernel.model import Case, Configuration, Execution
 
 State = Literal["accept", "reject", "undetermined"]
@@ -57,17 +58,14 @@ class Bench:
         seen = {(e.case_id, e.configuration): e for e in subject.executions}
         states: list[State] = []
         why: dict[State, str] = {}
-        timed_out = False
         for case, configurations in self.suite(subject.problem, checker):
             executions = [seen[case.id, c] for c in configurations if (case.id, c) in seen]
             if len(executions) == len(configurations):
                 judgement = judge.judge(case, executions)
-                states.append(judgement.verdict)
-                why.setdefault(judgement.verdict, judgement.why)
-            elif not timed_out:
-                states.append("undetermined")
-                why.setdefault("undetermined", "not executed")
-            timed_out = timed_out or any(e.outcome.status == "timeout" for e in executions)
+            else:  # left out after a fault, which has decided
+                judgement = fault(executions) or Judgement("undetermined", "not executed")
+            states.append(judgement.verdict)
+            why.setdefault(judgement.verdict, judgement.why)
         return Verdict(overall(states), why.get(overall(states), ""), tuple(states))
 
     def ends(self, subject: Subject, checker: str) -> set[str]:

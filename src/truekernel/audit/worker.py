@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
@@ -28,6 +29,8 @@ def audit_problem(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     torch.set_num_threads(1)
     checkers = checker_room.resolve(job["checkers"])
     setup = set_up(corpus.problems()[job["problem"]], [corpus.programs()[n] for n in job["programs"]], checkers)
+    # What the set-up made lives as long as the process: the garbage collector need not look at it again.
+    gc.freeze()
     with setup:
         yield {"kind": "problem", "records": {setup.problem.name: setup.record.document()}}
         yield {"kind": "honest", "records": {record.id: record.document() for record in setup.honest}}

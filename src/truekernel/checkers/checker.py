@@ -123,15 +123,16 @@ def accepts(
 ) -> Judgement:
     """A checker's verdict over its whole suite: the first case that rejects rejects, else anything left open leaves it open.
 
-    `executions`: by (case id, configuration). A suite of no cases decides nothing.
+    `executions`: by (case id, configuration); what follows a fault may be missing. A suite of no cases decides nothing.
     """
     opened = None if suite else Judgement("undetermined", "the suite has no cases")
     for case in suite:
         wanted = [executions.get((case.id, configuration)) for configuration in checker.configurations(case)]
         found = [execution for execution in wanted if execution is not None]
-        judgement = Judgement("undetermined", f"case {case.id} was not executed")
         if len(found) == len(wanted):
             judgement = checker.judge(case, found)
+        else:
+            judgement = fault(found) or Judgement("undetermined", f"case {case.id} was not executed")
         if judgement.verdict == "reject":
             return judgement
         if judgement.verdict == "undetermined":

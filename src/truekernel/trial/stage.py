@@ -107,26 +107,52 @@ class Stage:
             if case_id in spreads:
                 self._forget(digest, case_id)
 
-    def execute(self, library: Library, variant: int, plans: Plans, requests: Sequence[Request]) -> list[Execution]:
-        """Run one variant of a library on the requested cases, in order; what comes after a timeout is left out."""
-        return self._run(library, variant, plans, requests, keep_outputs=False).executions
+    def execute(
+        self,
+        library: Library,
+        variant: int,
+        plans: Plans,
+        requests: Sequence[Request],
+        series: Sequence[int] | None = None,
+    ) -> list[Execution]:
+        """Run one variant of a library on the requested cases, in order. `series`: for each request the bits of the series that it
+        belongs to; a fault ends its series, and what belongs to ended series only is left out. Without, nothing is."""
+        return self._run(library, variant, plans, requests, series, keep_outputs=False).executions
 
     def outputs(
-        self, library: Library, variant: int, plans: Plans, requests: Sequence[Request]
+        self,
+        library: Library,
+        variant: int,
+        plans: Plans,
+        requests: Sequence[Request],
+        series: Sequence[int] | None = None,
     ) -> list[tuple[Execution, list[torch.Tensor] | None]]:
         """As `execute`, with the output tensors of each execution (None unless it ended ok)."""
-        run = self._run(library, variant, plans, requests, keep_outputs=True)
+        run = self._run(library, variant, plans, requests, series, keep_outputs=True)
         return list(zip(run.executions, run.outputs, strict=True))
 
     def _run(
-        self, library: Library, variant: int, plans: Plans, requests: Sequence[Request], *, keep_outputs: bool
+        self,
+        library: Library,
+        variant: int,
+        plans: Plans,
+        requests: Sequence[Request],
+        series: Sequence[int] | None,
+        *,
+        keep_outputs: bool,
     ) -> Run:
         for case_id in dict.fromkeys(case_id for case_id, _ in requests):
             self._define(plans, case_id)
         wanted = [(f"{plans.digest}:{case_id}", configuration) for case_id, configuration in requests]
         limits = [self._limit(request) for request in requests]
         run = self.server.run(
-            library, variant, wanted, cpu_seconds=limits, keep_outputs=keep_outputs, tolerances=self.tolerances
+            library,
+            variant,
+            wanted,
+            cpu_seconds=limits,
+            keep_outputs=keep_outputs,
+            series=series,
+            tolerances=self.tolerances,
         )
         named = [replace(e, case_id=e.case_id.rpartition(":")[2]) for e in run.executions]
         return Run(named, run.outputs)

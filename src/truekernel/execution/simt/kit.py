@@ -14,6 +14,7 @@ from truekernel.execution.simt.cache import built_once, digest, forget
 from truekernel.execution.simt.flags import Options, kernel_flags, server_flags
 from truekernel.execution.simt.processes import CompileServer, run_tool
 from truekernel.execution.simt.toolchain import Compiler
+from truekernel.execution.simt.work import work_path
 
 _HERE = Path(__file__).parent
 _STATISTICS = _HERE.parents[1] / "numerics" / "native"
@@ -31,6 +32,7 @@ class Kit:
     command: tuple[str, ...]
     linker: tuple[str, ...]
     server: CompileServer | None
+    link_server: CompileServer | None
 
     def compile(self, source: Path, output: Path) -> tuple[int, str]:
         """Exit status and diagnostics of compiling `source` into the object file `output`."""
@@ -40,7 +42,8 @@ class Kit:
 
     def link(self, source: Path, output: Path) -> tuple[int, str]:
         """Exit status and messages of linking the object `source` into the library `output`."""
-        return run_tool([*self.linker, str(source), "-o", str(output)])
+        command = [*self.linker, str(source), "-o", str(output)]
+        return self.link_server.run(command) if self.link_server else run_tool(command)
 
 
 @lru_cache(maxsize=16)
@@ -53,11 +56,12 @@ def kit(compiler: Compiler, options: Options) -> Kit:
     else:
         include = ["-include-pch", str(shim / f"{_SHIM}.pch")]
         command = [*compiler.command, *flags, *include, "-x", "c++", "-c", _INPUT, "-o", _OUTPUT]
-    server = None
+    linker = _linker(compiler)
+    server = link_server = None
     if compiler.kind == "clang":
         command = _without_driver(command)
-        server = _compile_server(command[0], compiler)
-    return Kit(compiler, options, shim, tuple(command), _linker(compiler), server)
+        server, link_server = _compile_server(command[0], compiler), _compile_server(linker[0], compiler)
+    return Kit(compiler, options, shim, tuple(command), linker, server, link_server)
 
 
 @lru_cache(maxsize=8)
@@ -119,7 +123,11 @@ def _precompiled(compiler: Compiler, flags: list[str]) -> Path:
 
 def _without_driver(command: list[str]) -> list[str]:
     """The compiler proper's command line, without the driver that would work it out each time anew."""
-    status, text = run_tool([*command, "-###"])
+    source = work_path(".cpp")
+    source.touch()  # the driver names its steps only for an input that is there
+    status, text = run_tool([str(source) if word == _INPUT else word for word in command] + ["-###"])
+    source.unlink()
+    text = text.replace(str(source), _INPUT)
     lines = [line for line in text.splitlines() if '"-cc1"' in line]
     if status or len(lines) != 1:
         return command

@@ -118,16 +118,15 @@ class Server:
         *,
         cpu_seconds: float | Sequence[float] = DEFAULT_CPU_SECONDS,
         keep_outputs: bool = False,
-        stop_after_timeout: bool = True,
-        stop_at_first_bad: bool = False,
+        series: Sequence[int] | None = None,
         tolerances: Sequence[tuple[float, float]] = (),
         rhos: Sequence[float] = RHO_LADDER,
     ) -> Run:
         """Run one variant of a library (0: the original of a single library or a schema) on (case key, configuration) pairs.
 
-        `cpu_seconds`: limit of each execution, or one for each; a timeout is repeated alone before it counts. What comes after a
-        timeout, or with `stop_at_first_bad` after any outcome but ok, is left out of the result. `tolerances`, `rhos`: as in
-        `numerics.statistics`.
+        `cpu_seconds`: limit of each execution, or one for each; a timeout is repeated alone before it counts. `series`: for each
+        execution the bits of the series that it belongs to (0: none). A fault that a GPU would notice too (all but a race, an uninitialised
+        read and host arithmetic) ends its series; an execution all of whose series have ended is left out of the result. `tolerances`, `rhos`: as in `numerics.statistics`.
         """
         return self.run_many(
             library,
@@ -135,8 +134,7 @@ class Server:
             executions,
             cpu_seconds=cpu_seconds,
             keep_outputs=keep_outputs,
-            stop_after_timeout=stop_after_timeout,
-            stop_at_first_bad=stop_at_first_bad,
+            series=series,
             tolerances=tolerances,
             rhos=rhos,
         )[variant]
@@ -149,25 +147,24 @@ class Server:
         *,
         cpu_seconds: float | Sequence[float] = DEFAULT_CPU_SECONDS,
         keep_outputs: bool = False,
-        stop_after_timeout: bool = True,
-        stop_at_first_bad: bool = False,
+        series: Sequence[int] | None = None,
         tolerances: Sequence[tuple[float, float]] = (),
         rhos: Sequence[float] = RHO_LADDER,
     ) -> dict[int, Run]:
         """As `run`, for several variants of one library in one request."""
         selected = [library.select(variant) for variant in variants]
         flags = self._flags | keep_outputs * wire.KEEP_OUTPUTS
-        flags |= stop_after_timeout * wire.STOP_AFTER_TIMEOUT | stop_at_first_bad * wire.STOP_AT_FIRST_BAD
         limits = [float(cpu_seconds)] * len(executions) if isinstance(cpu_seconds, int | float) else list(cpu_seconds)
         wanted = []
-        for (key, configuration), limit in zip(executions, limits, strict=True):
+        bits = series if series is not None else [0] * len(executions)
+        for (key, configuration), limit, member_of in zip(executions, limits, bits, strict=True):
             if configuration.checked != library.checked:
                 raise BadInputError(
                     f"configuration with checked={configuration.checked}: the library has checked={library.checked}"
                 )
             if key not in self._cases:
                 raise BadInputError(f"no case '{key}' is defined: {len(self._cases)} others are")
-            wanted.append((self._cases[key].number, configuration, limit))
+            wanted.append((self._cases[key].number, configuration, limit, member_of))
         failure: Outcome | None = None
         pending = [_Pending() for _ in variants]
         try:
@@ -186,7 +183,7 @@ class Server:
         self,
         library: Library,
         flags: int,
-        wanted: list[tuple[int, Configuration, float]],
+        wanted: list[tuple[int, Configuration, float, int]],
         tolerances: Sequence[tuple[float, float]],
         rhos: Sequence[float],
         selected: list[tuple[int, int]],

@@ -30,7 +30,7 @@ STATUSES: tuple[Status, ...] = (
     "infrastructure",
 )
 ROLE_INPUT, ROLE_SCRATCH, ROLE_ZEROED, ROLE_MUTABLE = 1, 2, 3, 16
-KEEP_OUTPUTS, STOP_AFTER_TIMEOUT, STOP_AT_FIRST_BAD, ALLOW_SYSTEM_CALLS = 1, 2, 4, 8
+KEEP_OUTPUTS, ALLOW_SYSTEM_CALLS = 1, 2
 RECORD, REPORT, DEATH, SKIPPED, DONE, ERROR = 1, 2, 3, 4, 5, 6
 HAZARDS = {1: "wrote before", 2: "wrote behind", 3: "wrote to input"}
 
@@ -98,17 +98,17 @@ def definition(
 def run_request(
     library: int,
     flags: int,
-    executions: Sequence[tuple[int, Configuration, float]],
+    executions: Sequence[tuple[int, Configuration, float, int]],
     tolerances: Sequence[tuple[float, float]],
     rhos: Sequence[float],
     variants: Sequence[tuple[int, int]],
 ) -> bytes:
-    """Request that runs variants (switch value, member) on executions (case key, configuration, CPU seconds)."""
+    """Request that runs variants (switch value, member) on executions (case key, configuration, CPU seconds, series)."""
     parts = [struct.pack("<IIII", ord("R"), library, flags, len(executions))]
-    for key, configuration, seconds in executions:
+    for key, configuration, seconds, series in executions:
         schedule = SCHEDULE_CODES[configuration.schedule]
         stale = configuration.fill == "stale"
-        parts.append(struct.pack("<IIIQd", key, schedule, stale, configuration.schedule_seed, seconds))
+        parts.append(struct.pack("<IIIQdQ", key, schedule, stale, configuration.schedule_seed, seconds, series))
     parts.append(struct.pack(f"<I{2 * len(tolerances)}d", len(tolerances), *(v for pair in tolerances for v in pair)))
     parts.append(struct.pack(f"<I{len(rhos)}d", len(rhos), *rhos))
     parts.append(struct.pack("<I", len(variants)))

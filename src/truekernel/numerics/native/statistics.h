@@ -160,18 +160,35 @@ int64_t mismatches(const tk_output &t, tk_tolerance tolerance) {
   return count;
 }
 
+// Elements that loops without branches take at a time, so that compilers turn them into vector code.
+constexpr int kBlock = 64;
+constexpr int kLanes = 8;
+
+inline double flat_of(double o, double r) {
+  const double ratio = std::fabs(o - r) / (1.0 + std::fabs(o));
+  return std::isfinite(o) && std::isfinite(r) && ratio < kLimit ? ratio : kLimit;
+}
+
 template <class Format>
 double flat(const tk_output &t) {
   const auto *output = static_cast<const typename Format::Item *>(t.output);
   const auto *published = static_cast<const typename Format::Item *>(t.published);
   double worst = 0;
-  for (int64_t i = 0; i < t.elements; i++) {
-    const double o = to_double<Format>(output[i]), r = to_double<Format>(published[i]);
-    if (o == r || std::fabs(o - r) < worst * (1.0 + std::fabs(o)) * (1 - 1e-15)) continue;
-    const double ratio = std::fabs(o - r) / (1.0 + std::fabs(o));
-    const bool finite = std::isfinite(o) && std::isfinite(r);
-    const double value = finite && ratio < kLimit ? ratio : kLimit;
-    if (value > worst) worst = value;
+  for (int64_t start = 0; start < t.elements; start += kBlock) {
+    const int n = int(t.elements - start < kBlock ? t.elements - start : kBlock);
+    const double least = worst * (1 - 1e-15);  // a quotient under it can't be larger: spares divisions
+    int larger = 0;
+    for (int j = 0; j < n; j++) {
+      const double o = to_double<Format>(output[start + j]), r = to_double<Format>(published[start + j]);
+      larger += !((o == r) | (std::fabs(o - r) < least * (1.0 + std::fabs(o))));
+    }
+    if (!larger) continue;
+    for (int j = 0; j < n; j++) {
+      const double o = to_double<Format>(output[start + j]), r = to_double<Format>(published[start + j]);
+      if (o == r) continue;
+      const double value = flat_of(o, r);
+      if (value > worst) worst = value;
+    }
   }
   return worst;
 }
@@ -206,6 +223,19 @@ inline double ulp(double value) {
   }
 }
 
+// The same for formats narrower than double, without branches.
+template <class Format>
+inline double ulp_in_range(double value) {
+  if constexpr (Format::precision == 0) {
+    return 0.0;
+  } else {
+    const int biased = int((bits_as<uint64_t>(value) >> 52) & 0x7FF);
+    const int exponent = biased == 0x7FF ? 0 : biased - 1023;
+    const int bounded = exponent < Format::least_exponent ? Format::least_exponent : exponent;
+    return bits_as<double>(uint64_t(bounded - Format::precision + 1 + 1023) << 52);
+  }
+}
+
 inline double ratio(double numerator, double denominator) {
   if (numerator == 0) return 0;
   const double quotient = numerator / denominator;
@@ -217,12 +247,12 @@ struct Sums {
   int64_t nonfinite = 0, elements = 0;
 };
 
+// What elements [from, to) add, one after the other.
 template <class Format>
-void errors(const tk_output &t, const double *rhos, int rho_count, Sums &sums, double *bounds) {
+void errors_singly(const tk_output &t, int64_t from, int64_t to, const double *rhos, int rho_count, Sums &sums, double *bounds) {
   const auto *output = static_cast<const typename Format::Item *>(t.output);
   const bool table = t.kind == TK_INDEX && t.ties != nullptr;
-  sums.elements += t.elements;
-  for (int64_t i = 0; i < t.elements; i++) {
+  for (int64_t i = from; i < to; i++) {
     double got = to_double<Format>(output[i]), truth = t.truth[i], error;
     const double sign = truth < 0 ? -1.0 : 1.0;
     bool outside = false;
@@ -254,11 +284,80 @@ void errors(const tk_output &t, const double *rhos, int rho_count, Sums &sums, d
     const double floor = unit > scale ? unit : scale;
     for (int k = 0; k < rho_count; k++) {
       const double wide = t.spread ? rhos[k] * t.spread[i] : 0.0;
-      const double allowed = floor > wide ? floor : wide;
-      if (size < bounds[k] * allowed * (1 - 1e-15)) continue;  // the quotient can't be larger: spares a division
-      const double bound = ratio(size, allowed);
+      const double bound = ratio(size, floor > wide ? floor : wide);
       if (bound > bounds[k]) bounds[k] = bound;
     }
+  }
+}
+
+// The same for a whole block of values without branches. Returns false, and adds nothing, when an element needs them.
+template <class Format>
+bool errors_block(const tk_output &t, int64_t start, const double *rhos, int rho_count, Sums *lanes, double *bounds) {
+  const auto *output = static_cast<const typename Format::Item *>(t.output) + start;
+  const double *truth = t.truth + start, *scale = t.scale + start;
+  double error[kBlock], size[kBlock], quotient[kBlock];
+  int special = 0;
+  for (int j = 0; j < kBlock; j++) {
+    error[j] = to_double<Format>(output[j]) - truth[j];
+    size[j] = std::fabs(error[j]);
+    special += !(size[j] <= kLimit);
+  }
+  if (special) return false;
+  for (int j = 0; j < kBlock; j++) {
+    const double divided = size[j] / scale[j];
+    const double limited = divided < kLimit ? divided : kLimit;
+    quotient[j] = size[j] == 0 ? 0.0 : limited;
+  }
+  for (int j = 0; j < kBlock; j += kLanes) {
+    for (int lane = 0; lane < kLanes; lane++) {
+      const double q = quotient[j + lane], cut = q < kCut ? q : kCut;
+      const double z = std::copysign(cut, error[j + lane]);
+      lanes[lane].worst = q > lanes[lane].worst ? q : lanes[lane].worst;
+      lanes[lane].squares += z * z;
+      lanes[lane].signed_sum += truth[j + lane] < 0 ? -z : z;
+    }
+  }
+  double floor[kBlock];
+  for (int j = 0; j < kBlock; j++) {
+    const double unit = ulp_in_range<Format>(truth[j]);
+    floor[j] = unit > scale[j] ? unit : scale[j];
+  }
+  for (int k = 0; k < rho_count; k++) {
+    double allowed[kBlock];
+    for (int j = 0; j < kBlock; j++) {
+      const double wide = t.spread ? rhos[k] * t.spread[start + j] : 0.0;
+      allowed[j] = floor[j] > wide ? floor[j] : wide;
+    }
+    const double least = bounds[k] * (1 - 1e-15);  // a quotient under it can't be larger: spares divisions
+    int larger = 0;
+    for (int j = 0; j < kBlock; j++) larger += !(size[j] < least * allowed[j]) & (size[j] > 0);
+    if (!larger) continue;
+    for (int j = 0; j < kBlock; j++) {
+      const double bound = ratio(size[j], allowed[j]);
+      if (bound > bounds[k]) bounds[k] = bound;
+    }
+  }
+  return true;
+}
+
+template <class Format>
+void errors(const tk_output &t, const double *rhos, int rho_count, Sums &sums, double *bounds) {
+  const bool table = t.kind == TK_INDEX && t.ties != nullptr;
+  sums.elements += t.elements;
+  // Double's spacing may be subnormal, which the block's arithmetic on exponents does not know.
+  const bool blocks = !table && Format::precision != 53;
+  const int64_t whole = blocks ? t.elements / kBlock * kBlock : 0;
+  Sums lanes[kLanes];
+  for (int64_t start = 0; start < whole; start += kBlock) {
+    if (!errors_block<Format>(t, start, rhos, rho_count, lanes, bounds)) {
+      errors_singly<Format>(t, start, start + kBlock, rhos, rho_count, sums, bounds);
+    }
+  }
+  errors_singly<Format>(t, whole, t.elements, rhos, rho_count, sums, bounds);
+  for (const Sums &lane : lanes) {
+    if (lane.worst > sums.worst) sums.worst = lane.worst;
+    sums.squares += lane.squares;
+    sums.signed_sum += lane.signed_sum;
   }
 }
 

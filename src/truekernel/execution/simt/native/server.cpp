@@ -78,52 +78,62 @@ struct Piece {
   size_t size;
 };
 
-// Whole records at the start of `bytes`, one for each execution from `first` on; `report` is what follows them, if it is one.
-uint32_t split_records(const std::vector<char> &bytes, uint32_t first, uint32_t last, std::vector<Piece> &records, const tk_report **report) {
+// Whole records at the start of `bytes`, one for each execution of `tags` in order; `report` is what follows them, if it is one.
+std::vector<Piece> split_records(const std::vector<char> &bytes, const std::vector<uint32_t> &tags, const tk_report **report) {
+  std::vector<Piece> records;
   size_t at = 0;
-  uint32_t tag = first;
-  while (tag < last && bytes.size() - at >= sizeof(RecordHead)) {
+  while (records.size() < tags.size() && bytes.size() - at >= sizeof(RecordHead)) {
     RecordHead head;
     std::memcpy(&head, bytes.data() + at, sizeof head);
-    if (head.magic != kRecordMagic || head.tag != tag || head.size < sizeof head || head.size > bytes.size() - at) break;
+    if (head.magic != kRecordMagic || head.tag != tags[records.size()] || head.size < sizeof head || head.size > bytes.size() - at) break;
     records.push_back({bytes.data() + at, size_t(head.size)});
     at += head.size;
-    tag++;
   }
   *report = nullptr;
   if (bytes.size() - at >= sizeof(tk_report)) {
     const auto *found = reinterpret_cast<const tk_report *>(bytes.data() + at);
     if (found->magic == TK_REPORT_MAGIC && found->size == sizeof(tk_report)) *report = found;
   }
-  return tag;
+  return records;
 }
 
+bool noticed_by_a_gpu(uint32_t status) {
+  return status != TK_HOST_DIFFERS && status != TK_RACE && status != TK_UNINITIALISED_READ && status != TK_INFRASTRUCTURE;
+}
+
+// Runs one variant on all executions of a request. A child runs one after the other; where it dies, the next child goes on behind.
 class VariantRun {
  public:
   VariantRun(const Request &request, uint32_t index, int32_t variant, uint32_t member)
-      : request_(request), index_(index), variant_(variant), member_(member) {}
+      : request_(request), index_(index), variant_(variant), member_(member), settled_(request.executions.size()) {}
 
   bool run() {
-    const auto total = uint32_t(request_.executions.size());
-    uint32_t next = 0;
-    while (next < total) {
-      const uint32_t before = next;
-      if (!fork_from(next, total, false)) return false;
-      if (next < total && stopped_) {
-        for (; next < total; next++) answer(FRAME_SKIPPED, index_, next, nullptr, 0);
+    for (;;) {
+      std::vector<uint32_t> left;
+      for (uint32_t k = 0; k < settled_.size(); k++) {
+        if (settled_[k]) continue;
+        if (over(request_.executions[k])) {
+          answer(FRAME_SKIPPED, index_, k, nullptr, 0);
+          settled_[k] = true;
+        } else {
+          left.push_back(k);
+        }
       }
-      if (next == before) return false;
+      if (left.empty()) return true;
+      if (!fork_for(left, false)) return false;
     }
-    return true;
   }
 
  private:
-  // Runs executions [next, last) in one child and answers for all that ended, dead ones included; moves `next` on.
-  bool fork_from(uint32_t &next, uint32_t last, bool repeated) {
+  // An execution is needed no more when all series that it belongs to have ended.
+  bool over(const Wanted &wanted) const { return wanted.series && !(wanted.series & ~ended_); }
+
+  // Runs executions in one child and settles all that ended, a dead one included.
+  bool fork_for(const std::vector<uint32_t> &tags, bool repeated) {
     int ends[2];
     if (pipe(ends)) return false;
     double limit = 60;
-    for (uint32_t k = next; k < last; k++) limit += 20 * request_.executions[k].cpu_seconds;
+    for (uint32_t k : tags) limit += 20 * request_.executions[k].cpu_seconds;
     flush();
     const pid_t pid = fork();
     if (pid < 0) {
@@ -133,32 +143,30 @@ class VariantRun {
     }
     if (pid == 0) {
       close(ends[0]);
-      child(request_, next, last, variant_, member_, ends[1]);
+      child(request_, tags, variant_, member_, ends[1]);
     }
     close(ends[1]);
     const Death death = watch(pid, ends[0], limit);
-    std::vector<Piece> records;
     const tk_report *report;
-    next = split_records(death.bytes, next, last, records, &report);
+    const std::vector<Piece> records = split_records(death.bytes, tags, &report);
     for (size_t k = 0; k < records.size(); k++) {
-      answer(FRAME_RECORD, index_, uint32_t(next - records.size() + k), records[k].at, records[k].size);
+      answer(FRAME_RECORD, index_, tags[k], records[k].at, records[k].size);
+      settled_[tags[k]] = true;
     }
     const bool healthy = WIFEXITED(death.status) && WEXITSTATUS(death.status) == TK_EXIT_DONE;
-    if (next == last && healthy) return true;
-    if (next == last) next = last - 1;  // died after its last record: that execution is not to be trusted
+    if (records.size() == tags.size() && healthy) return true;
+    // A child that died after its last record: that execution is not to be trusted.
+    const uint32_t dead = records.size() == tags.size() ? tags.back() : tags[records.size()];
     const bool timeout = death.overdue || (report && report->status == TK_TIMEOUT);
-    if (timeout && !repeated) {  // once more, alone, before it counts
-      uint32_t again = next;
-      return fork_from(again, next + 1, true) && (next = again, true);
-    }
+    if (timeout && !repeated) return fork_for({dead}, true);  // once more, alone, before it counts
     if (report) {
-      answer(FRAME_REPORT, index_, next, report, sizeof *report);
+      answer(FRAME_REPORT, index_, dead, report, sizeof *report);
     } else {
       const int32_t note[2] = {death.overdue ? 1 : 0, death.status};
-      answer(FRAME_DEATH, index_, next, note, sizeof note);
+      answer(FRAME_DEATH, index_, dead, note, sizeof note);
     }
-    stopped_ = (request_.flags & STOP_AT_FIRST_BAD) || (timeout && (request_.flags & STOP_AFTER_TIMEOUT));
-    next++;
+    settled_[dead] = true;
+    if (!report || noticed_by_a_gpu(report->status)) ended_ |= request_.executions[dead].series;
     return true;
   }
 
@@ -166,7 +174,8 @@ class VariantRun {
   const uint32_t index_;
   const int32_t variant_;
   const uint32_t member_;
-  bool stopped_ = false;
+  std::vector<bool> settled_;
+  uint64_t ended_ = 0;
 };
 
 void run_variants() {
@@ -181,6 +190,7 @@ void run_variants() {
     wanted.stale = take<uint32_t>();
     wanted.seed = take<uint64_t>();
     wanted.cpu_seconds = take<double>();
+    wanted.series = take<uint64_t>();
     known = known && cases.count(wanted.key);
   }
   request.tolerances.resize(take<uint32_t>());

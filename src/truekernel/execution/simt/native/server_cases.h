@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "runtime.h"
 #include "server_wire.h"
@@ -14,7 +16,13 @@
 
 namespace server {
 
-// Memory that is filled once and read-only from then on, here and in every child.
+inline int reopen_read_only(int file) {
+  const std::string path = "/proc/self/fd/" + std::to_string(file);
+  return open(path.c_str(), O_RDONLY | O_CLOEXEC);
+}
+
+// Memory that is filled once and read-only from then on, here and in every child. It is shared, so that a fork copies no page tables for
+// it, and mapped through a read-only descriptor, so that no child can make it writable again.
 class Frozen {
  public:
   Frozen() = default;
@@ -22,28 +30,39 @@ class Frozen {
   Frozen &operator=(const Frozen &) = delete;
   ~Frozen() { clear(); }
 
+  // Memory to fill; null for no bytes, or without memory.
   char *reserve(size_t n) {
     clear();
     size_ = (n + 4095) & ~size_t(4095);
     if (!size_) return nullptr;
-    void *p = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    file_ = memfd_create("truekernel-frozen", MFD_CLOEXEC);
+    void *p = MAP_FAILED;
+    if (file_ >= 0 && ftruncate(file_, off_t(size_)) == 0) p = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, file_, 0);
     data_ = p == MAP_FAILED ? nullptr : static_cast<char *>(p);
-    if (!data_) size_ = 0;
+    if (!data_) clear();
     return data_;
   }
   void freeze() {
-    if (data_) mprotect(data_, size_, PROT_READ);
+    if (!data_) return;
+    const int file = reopen_read_only(file_);
+    if (file < 0 || mmap(data_, size_, PROT_READ, MAP_SHARED | MAP_FIXED, file, 0) == MAP_FAILED) mprotect(data_, size_, PROT_READ);
+    if (file >= 0) close(file);
+    close(file_);
+    file_ = -1;
   }
   const char *data() const { return data_; }
 
  private:
   void clear() {
     if (data_) munmap(data_, size_);
+    if (file_ >= 0) close(file_);
     data_ = nullptr;
     size_ = 0;
+    file_ = -1;
   }
   char *data_ = nullptr;
   size_t size_ = 0;
+  int file_ = -1;
 };
 
 struct Arg {

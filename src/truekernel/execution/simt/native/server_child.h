@@ -20,6 +20,7 @@ struct Wanted {
   uint32_t key, schedule, stale;
   uint64_t seed;
   double cpu_seconds;
+  uint64_t series;  // bits of the series that it belongs to
 };
 
 struct Request {
@@ -162,7 +163,7 @@ inline void execute(const Request &request, uint32_t tag, uint32_t member) {
   }
 }
 
-[[noreturn]] inline void child(const Request &request, uint32_t first, uint32_t last, int32_t variant, uint32_t member, int pipe_end) {
+[[noreturn]] inline void child(const Request &request, const std::vector<uint32_t> &tags, int32_t variant, uint32_t member, int pipe_end) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   setpgid(0, 0);
   close(STDIN_FILENO);
@@ -170,7 +171,7 @@ inline void execute(const Request &request, uint32_t tag, uint32_t member) {
   const tk_child_options options{pipe_end, request.flags & ALLOW_SYSTEM_CALLS ? 1 : 0};
   tk_begin_child(&options);
   tk_set_variant(variant);
-  for (uint32_t tag = first; tag < last; tag++) execute(request, tag, member);
+  for (uint32_t tag : tags) execute(request, tag, member);
   tk_child_exit();
 }
 

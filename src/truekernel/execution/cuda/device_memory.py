@@ -1,0 +1,209 @@
+"""Device memory of a worker: blobs that stay, and one arena in which the buffers of the case at hand lie between red zones.
+
+Standard library only; runs in the worker process.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from ctypes import c_void_p
+from dataclasses import dataclass, field
+
+from truekernel.execution.cuda.driver import Driver, parameters
+
+ZONE = 16 * 1024
+"""Bytes of the red zone on either side of every buffer."""
+ZONE_BYTE = 0xA5
+POISON_BYTE = 0xFF
+ALIGNMENT = 512
+"""What cuMemAlloc aligns to, or more."""
+_RANGE = struct.Struct("<QQII")
+_THREADS = 256
+_MOST_BLOCKS = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Bytes on the device, and the value that they are to have."""
+
+    address: int
+    nbytes: int
+    value: int = 0
+
+
+@dataclass(slots=True)
+class Blob:
+    """Content that several cases share and that no kernel may change: inputs, references, stale contents. `digest`: its hash on the device."""
+
+    base: int
+    nbytes: int
+    digest: int = 0
+
+    @property
+    def address(self) -> int:
+        """Where the content begins."""
+        return self.base + ZONE
+
+    @property
+    def zones(self) -> tuple[Range, Range]:
+        """The red zones around it."""
+        return zones(self.base, self.nbytes)
+
+
+def zones(base: int, nbytes: int) -> tuple[Range, Range]:
+    """Red zones of a buffer whose front zone begins at `base`; the one behind begins right after its last byte."""
+    end = base + ZONE + nbytes
+    return Range(base, ZONE, ZONE_BYTE), Range(end, padded(nbytes) - ZONE - nbytes, ZONE_BYTE)
+
+
+def padded(nbytes: int) -> int:
+    """Bytes that a buffer takes with its red zones."""
+    return ZONE + -(-nbytes // ALIGNMENT) * ALIGNMENT + ZONE
+
+
+@dataclass(slots=True)
+class Table:
+    """Ranges as the support kernels read them. `address`: 0 when there are none."""
+
+    ranges: tuple[Range, ...]
+    address: int = 0
+    largest: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.largest = max((r.nbytes for r in self.ranges), default=0)
+
+
+class Memory:
+    """Allocates, fills, checks and hashes device memory with the support kernels."""
+
+    def __init__(self, driver: Driver, support: bytes) -> None:
+        self.driver = driver
+        self._module = driver.load(support)
+        self._kernels = {
+            name: driver.function(self._module, name) for name in ("tk_fill", "tk_check", "tk_hash", "tk_probe")
+        }
+        self.blobs: dict[str, Blob] = {}
+        self._arena, self._arena_bytes = 0, 0
+        self.generation = 0
+        """Counts the arenas: tables with addresses in an older one are void."""
+
+    # ---------------------------------------------------------------- allocation
+
+    def add_blob(self, name: str, content: bytearray) -> None:
+        """Keep `content` on the device under `name`."""
+        base = self.driver.allocate(padded(len(content)))
+        blob = Blob(base, len(content))
+        try:
+            self.driver.upload(blob.address, content)
+            self.fill(self.table(blob.zones), once=True)
+            blob.digest = self.hashes([Range(blob.address, blob.nbytes)])[0]
+        except BaseException:
+            self.driver.free(base)
+            raise
+        self.blobs[name] = blob
+
+    def drop_blob(self, name: str) -> None:
+        """Free a blob."""
+        blob = self.blobs.pop(name, None)
+        if blob is not None:
+            self.driver.free(blob.base)
+
+    def arena(self, nbytes: int) -> int:
+        """Address of an arena of `nbytes` or more; it moves when it has to grow."""
+        if nbytes > self._arena_bytes:
+            if self._arena:
+                self.driver.free(self._arena)
+                self._arena, self._arena_bytes = 0, 0
+            self.generation += 1
+            self._arena = self.driver.allocate(nbytes)
+            self._arena_bytes = nbytes
+        return self._arena
+
+    def table(self, ranges: Iterable[Range]) -> Table:
+        """Put a table on the device; ranges of no bytes are left out."""
+        table = Table(tuple(r for r in ranges if r.nbytes))
+        if table.ranges:
+            table.address = self.driver.allocate(_RANGE.size * len(table.ranges))
+            packed = b"".join(_RANGE.pack(r.address, r.nbytes, r.value, 0) for r in table.ranges)
+            self.driver.upload(table.address, packed)
+        return table
+
+    def free_table(self, table: Table) -> None:
+        """Free a table."""
+        if table.address:
+            self.driver.free(table.address)
+            table.address = 0
+
+    # ---------------------------------------------------------------- support kernels
+
+    def fill(self, table: Table, *, once: bool = False) -> None:
+        """Give every range its value; `once`: wait, and free the table."""
+        if table.ranges:
+            self._launch("tk_fill", (_blocks(table.largest), len(table.ranges)), _THREADS, [_pointer(table.address)])
+        if once:
+            self.driver.call("cuCtxSynchronize")
+            self.free_table(table)
+
+    def check(self, table: Table, found: int) -> None:
+        """Write 8 bytes for each range to the device address `found`: position of its first wrong byte, or all ones."""
+        if table.ranges:
+            self._launch("tk_check", (len(table.ranges), 1), 1024, [_pointer(table.address), _pointer(found)])
+
+    def hash(self, table: Table, sums: int) -> None:
+        """Write 8 bytes for each range to the device address `sums`: its hash."""
+        if table.ranges:
+            self.driver.call("cuMemsetD8Async", sums, 0, 8 * len(table.ranges), None)
+            grid = (_blocks(table.largest), len(table.ranges))
+            self._launch("tk_hash", grid, _THREADS, [_pointer(table.address), _pointer(sums)])
+
+    def hashes(self, ranges: Sequence[Range]) -> list[int]:
+        """Hashes of ranges, now; 0 for those without bytes."""
+        table = self.table(ranges)
+        sums = self.driver.allocate(8 * max(len(table.ranges), 1))
+        try:
+            self.hash(table, sums)
+            values = iter(struct.unpack(f"<{len(table.ranges)}Q", self.driver.download(sums, 8 * len(table.ranges))))
+        finally:
+            self.free_table(table)
+            self.driver.free(sums)
+        return [next(values) if r.nbytes else 0 for r in ranges]
+
+    def changed(self) -> str | None:
+        """What of the resident content is not as it was put there: the name of a blob, None when all is well."""
+        names = list(self.blobs)
+        found = self.hashes([Range(self.blobs[name].address, self.blobs[name].nbytes) for name in names])
+        return next((n for n, digest in zip(names, found, strict=True) if digest != self.blobs[n].digest), None)
+
+    def probe(self) -> bool:
+        """Whether the device computes what it should: `tk_probe` of native/support.cu against the same arithmetic here."""
+        blocks = 8
+        out = self.driver.allocate(4 * 256 * blocks)
+        try:
+            self._launch("tk_probe", (blocks, 1), 256, [_pointer(out)])
+            got = struct.unpack(f"<{256 * blocks}I", self.driver.download(out, 4 * 256 * blocks))
+        finally:
+            self.driver.free(out)
+        return got == tuple(probe_value(block, thread) for block in range(blocks) for thread in range(256))
+
+    def _launch(self, kernel: str, grid: tuple[int, int], threads: int, arguments: Sequence[bytes]) -> None:
+        addresses, _alive = parameters(arguments)
+        self.driver.launch(self._kernels[kernel], (*grid, 1), (threads, 1, 1), addresses)
+
+    def kernel(self, symbol: str) -> c_void_p:
+        """A support kernel."""
+        return self._kernels[symbol]
+
+
+def probe_value(block: int, thread: int) -> int:
+    """What `tk_probe` writes for a thread."""
+    mixed = ((block * 256 + 255 - thread) * 2654435761) & 0xFFFFFFFF
+    return mixed ^ int.from_bytes(struct.pack("<f", thread * 0.5 + block), "little")
+
+
+def _pointer(address: int) -> bytes:
+    return struct.pack("<Q", address)
+
+
+def _blocks(nbytes: int) -> int:
+    return max(1, min(_MOST_BLOCKS, -(-nbytes // (_THREADS * 64))))

@@ -1,0 +1,502 @@
+// Statistics of one execution over device memory, in one pass: the device copy of truekernel/numerics/statistics.py, whose text is the meaning.
+// Compile with contraction off (-fmad=false) and without fast math: the comparisons must round as torch does on a CPU. Counts and maxima equal the
+// CPU's exactly; sums are taken in a fixed order of their own, so that a device makes the same bits in every run.
+//
+// tk_judge: every block reduces what its threads saw to one row of partial results. tk_combine: folds the rows into the execution's state, in order.
+// An output may be given in parts (chunks): each part is one tk_judge and one tk_combine.
+//
+// State: 64-bit words flat, worst, squares, signed sum (float64), nonfinite, unwritten, digest, one count for each tolerance (uint64), one maximum
+// for each rho (float64). The digest is defined in truekernel/numerics/digest.py.
+
+namespace truekernel_statistics {
+
+typedef unsigned long long Word;
+
+constexpr double kLimit = 1e300;
+constexpr double kCut = 1e6;
+constexpr int kThreads = 256;
+constexpr int kWarps = kThreads / 32;
+enum Field { kFlat = 0, kWorst, kSquares, kSigned, kNonfinite, kUnwritten, kDigest, kPlain };
+
+static __device__ __forceinline__ double infinity64() { return __longlong_as_double(0x7FF0000000000000LL); }
+static __device__ __forceinline__ float infinity32() { return __int_as_float(0x7F800000); }
+static __device__ __forceinline__ bool finite(double x) { return fabs(x) < infinity64(); }
+
+static __device__ __forceinline__ float half_to_float(unsigned h) {
+  const unsigned magnitude = (h & 0x7FFFu) << 13, sign = (h & 0x8000u) << 16;
+  if ((h & 0x7C00u) == 0x7C00u) return __uint_as_float(sign | magnitude | 0x7F800000u);
+  return __uint_as_float(sign | __float_as_uint(__uint_as_float(magnitude) * 5.192296858534828e33f));  // 2^112
+}
+
+// Nearest half (ties to even), as a float.
+static __device__ __forceinline__ float round_to_half(float x) {
+  const unsigned bits = __float_as_uint(x), sign = bits & 0x80000000u, magnitude = bits & 0x7FFFFFFFu;
+  if (magnitude > 0x7F800000u) return x;
+  const float size = __uint_as_float(magnitude);
+  float rounded;
+  if (size < 6.103515625e-05f) {
+    rounded = (size + 0.5f) - 0.5f;  // spacing of floats in [0.5, 1) is 2^-24, that of subnormal halves
+  } else {
+    rounded = __uint_as_float((magnitude + 0x0FFFu + ((magnitude >> 13) & 1u)) & 0xFFFFE000u);
+    if (rounded > 65504.0f) rounded = infinity32();
+  }
+  return __uint_as_float(sign | __float_as_uint(rounded));
+}
+
+// Nearest bfloat16 (ties to even), as a float.
+static __device__ __forceinline__ float round_to_bfloat(float x) {
+  const unsigned bits = __float_as_uint(x);
+  if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return x;
+  return __uint_as_float((bits + 0x7FFFu + ((bits >> 16) & 1u)) & 0xFFFF0000u);
+}
+
+// Element types by their code, the order of model.ITEM_BYTES. `Item`: raw bits or an integer; load(): value in the type that torch.isclose computes in;
+// round(): its rounding after each operation; low(): a number just below a positive maximum, from which a filter is safe against its own roundings.
+struct Narrow {
+  typedef float Compute;
+  static __device__ __forceinline__ float round(float x) { return x; }
+  static __device__ __forceinline__ float infinity() { return infinity32(); }
+  static __device__ __forceinline__ float low(double x) {
+    const double below = x * (1.0 - 9.5367431640625e-07);
+    return below < 7.888609052210118e-31 ? 0.0f : float(below);  // 2^-100: products stay normal
+  }
+};
+struct Wide {
+  typedef double Compute;
+  static __device__ __forceinline__ double round(double x) { return x; }
+  static __device__ __forceinline__ double infinity() { return infinity64(); }
+  static __device__ __forceinline__ double low(double x) { return x < 1e-280 ? 0.0 : x * (1.0 - 1e-14); }
+};
+template <int Code>
+struct Format;
+template <>
+struct Format<0> : Narrow {
+  typedef unsigned Item;
+  static constexpr int precision = 24, least_exponent = -126;
+  static __device__ __forceinline__ float load(Item x) { return __uint_as_float(x); }
+};
+template <>
+struct Format<1> : Narrow {
+  typedef unsigned short Item;
+  static constexpr int precision = 11, least_exponent = -14;
+  static __device__ __forceinline__ float load(Item x) { return half_to_float(x); }
+  static __device__ __forceinline__ float round(float x) { return round_to_half(x); }
+};
+template <>
+struct Format<2> : Narrow {
+  typedef unsigned short Item;
+  static constexpr int precision = 8, least_exponent = -126;
+  static __device__ __forceinline__ float load(Item x) { return __uint_as_float(unsigned(x) << 16); }
+  static __device__ __forceinline__ float round(float x) { return round_to_bfloat(x); }
+};
+template <>
+struct Format<3> : Wide {
+  typedef Word Item;
+  static constexpr int precision = 53, least_exponent = -1022;
+  static __device__ __forceinline__ double load(Item x) { return __longlong_as_double((long long)x); }
+};
+// torch compares integers in its default dtype, float32, after an exact test for equality.
+template <class T>
+struct Integer : Narrow {
+  typedef T Item;
+  static constexpr int precision = 0, least_exponent = 0;
+  static __device__ __forceinline__ float load(Item x) { return float(x); }
+};
+template <>
+struct Format<4> : Integer<int> {};
+template <>
+struct Format<5> : Integer<long long> {};
+template <>
+struct Format<6> : Integer<unsigned char> {};
+
+template <class F>
+static __device__ __forceinline__ double to_double(typename F::Item item) {
+  if constexpr (F::precision == 0) return double(item);
+  else return double(F::load(item));
+}
+
+template <class F>
+static __device__ __forceinline__ bool poisoned(typename F::Item item) { return item == typename F::Item(~0ULL); }
+
+// Spacing of the format at a finite value; 0 for integers. Any finite number will do elsewhere: such elements have no error.
+template <class F>
+static __device__ __forceinline__ double ulp(double value) {
+  if constexpr (F::precision == 0) {
+    return 0.0;
+  } else {
+    const int biased = int((__double_as_longlong(value) >> 52) & 0x7FF);
+    int exponent = biased == 0x7FF ? 0 : biased - 1023;
+    if (biased == 0 || exponent < F::least_exponent) exponent = F::least_exponent;
+    const int step = exponent - F::precision + 1;
+    const Word bits = step < -1022 ? 1ULL << (step + 1074) : Word(step + 1023) << 52;
+    return __longlong_as_double((long long)bits);
+  }
+}
+
+static __device__ __forceinline__ double ratio(double numerator, double denominator) {
+  if (numerator == 0) return 0;
+  const double quotient = numerator / denominator;
+  return quotient < kLimit ? quotient : kLimit;
+}
+
+static __device__ __forceinline__ Word mixed(Word index, Word low, Word high) {
+  Word h = low ^ (index * 0x9E3779B97F4A7C15ULL + 0xD1B54A32D192ED03ULL);
+  h = (h ^ (h >> 32)) * 0xFF51AFD7ED558CCDULL;
+  h = ((h ^ (h >> 29)) + high) * 0xC4CEB9FE1A85EC53ULL;
+  h = (h ^ (h >> 32)) * 0xFF51AFD7ED558CCDULL;
+  return h ^ (h >> 29);
+}
+
+// 16 bytes of items, which need not be aligned.
+struct Vector {
+  Word low, high;
+};
+
+template <class Item>
+static __device__ __forceinline__ Item item_of(const Vector &vector, int number) {
+  constexpr int half = 8 / sizeof(Item);
+  const Word word = number < half ? vector.low : vector.high;
+  return Item(word >> (8 * sizeof(Item) * (number % half)));
+}
+
+template <class Item, bool Aligned>
+static __device__ __forceinline__ Vector vector_at(const void *data, long long index) {
+  if constexpr (Aligned) {
+    const ulonglong2 both = static_cast<const ulonglong2 *>(data)[index];
+    return Vector{both.x, both.y};
+  } else {
+    constexpr int half = 8 / sizeof(Item);
+    const Item *items = static_cast<const Item *>(data) + index * 2 * half;
+    Vector vector{0, 0};
+    for (int k = 0; k < half; k++) {
+      // Widened without the sign: cut to the item's own bits first.
+      const Word mask = ~0ULL >> (64 - 8 * sizeof(Item));
+      vector.low |= (Word(items[k]) & mask) << (8 * sizeof(Item) * k);
+      vector.high |= (Word(items[half + k]) & mask) << (8 * sizeof(Item) * k);
+    }
+    return vector;
+  }
+}
+
+// The last items of an output, fewer than a vector holds; zeros behind them.
+template <class Item>
+static __device__ __forceinline__ Vector rest_at(const void *data, long long index, int count) {
+  constexpr int half = 8 / sizeof(Item);
+  const Item *items = static_cast<const Item *>(data) + index * 2 * half;
+  const Word mask = ~0ULL >> (64 - 8 * sizeof(Item));
+  Vector vector{0, 0};
+  for (int k = 0; k < count; k++) {
+    const Word placed = (Word(items[k]) & mask) << (8 * sizeof(Item) * (k % half));
+    if (k < half) vector.low |= placed;
+    else vector.high |= placed;
+  }
+  return vector;
+}
+
+template <int Count>
+struct Slots {
+  static constexpr int size = Count > 0 ? Count : 1;
+};
+
+// What the output is compared with, and the tolerances in the type of the comparison. `least_*`: the tightest of each; what is inside of both is inside of all,
+// since rounding is monotone.
+template <class F, int Tolerances, int Rhos>
+struct Question {
+  typename F::Compute atol[Slots<Tolerances>::size], rtol[Slots<Tolerances>::size], least_atol, least_rtol;
+  bool exact[Slots<Tolerances>::size];
+  double rhos[Slots<Rhos>::size];
+  const double *truth, *scale, *spread, *ties;
+  long long ties_length;
+  bool poison;
+};
+
+template <class F, int Tolerances, int Rhos>
+struct Answer {
+  typename F::Compute low = 0;
+  double flat = 0, worst = 0, squares = 0, signed_sum = 0, bounds[Slots<Rhos>::size] = {};
+  unsigned nonfinite = 0, unwritten = 0, mismatches[Slots<Tolerances>::size] = {};
+  Word digest = 0;
+};
+
+template <class F, int Tolerances, int Rhos>
+static __device__ __forceinline__ void count_mismatches(const Question<F, Tolerances, Rhos> &question, typename F::Compute o,
+                                                        typename F::Compute r, bool equal, Answer<F, Tolerances, Rhos> &answer) {
+  typedef typename F::Compute C;
+  const C actual = fabs(F::round(r - o));
+#pragma unroll
+  for (int k = 0; k < Tolerances; k++) {
+    const C allowed = F::round(F::round(fabs(question.rtol[k] * o)) + question.atol[k]);
+    const bool near = actual <= allowed && actual < F::infinity() && !question.exact[k];
+    answer.mismatches[k] += !(near || equal);
+  }
+}
+
+template <class F, int Tolerances, int Rhos>
+static __device__ __forceinline__ void widen_flat(const Question<F, Tolerances, Rhos> &question, typename F::Item output,
+                                                  typename F::Item published, Answer<F, Tolerances, Rhos> &answer) {
+  if (question.poison && poisoned<F>(output) && !poisoned<F>(published)) answer.unwritten++;
+  const double o = to_double<F>(output), r = to_double<F>(published);
+  if (o == r || answer.flat >= kLimit) return;
+  const double quotient = fabs(o - r) / (1.0 + fabs(o));
+  const double value = finite(o) && finite(r) && quotient < kLimit ? quotient : kLimit;
+  if (value > answer.flat) {
+    answer.flat = value;
+    answer.low = F::low(value);
+  }
+}
+
+// The statistics that need the published value alone.
+template <class F, int Tolerances, int Rhos>
+static __device__ __forceinline__ void compare(const Question<F, Tolerances, Rhos> &question, typename F::Item output,
+                                               typename F::Item published, Answer<F, Tolerances, Rhos> &answer) {
+  typedef typename F::Compute C;
+  if constexpr (F::precision == 0) {
+    if (output == published) return;
+    count_mismatches<F>(question, F::load(output), F::load(published), false, answer);
+    widen_flat<F>(question, output, published, answer);
+  } else {
+    const C o = F::load(output), r = F::load(published), size = fabs(o), difference = fabs(r - o);
+    if constexpr (Tolerances > 0) {
+      const C allowed = question.least_rtol * size + question.least_atol;
+      bool inside;
+      if constexpr (sizeof(typename F::Item) == 2) {
+        // Far inside of the tolerance no rounding matters: three of them lose less than 2^-6 relative and 2^-22 absolute.
+        inside = difference <= allowed * 0.9375f - 2.384185791015625e-07f && difference < 30000.0f;
+      } else {
+        inside = difference <= allowed && difference < F::infinity();
+      }
+      if (!inside) count_mismatches<F>(question, o, r, o == r, answer);
+    }
+    // A quotient that can't exceed the maximum so far spares the division in float64.
+    if (!(difference <= answer.low * (C(1) + size) && difference < F::infinity())) widen_flat<F>(question, output, published, answer);
+  }
+}
+
+// The statistics of the error, which need truth and scale. `index`: number of the element in this part.
+template <class F, int Tolerances, int Rhos>
+static __device__ __forceinline__ void measure(const Question<F, Tolerances, Rhos> &question, typename F::Item output, double truth,
+                                               double scale, double spread, long long index, Answer<F, Tolerances, Rhos> &answer) {
+  double got = to_double<F>(output);
+  const bool negative = truth < 0;
+  const bool table = question.ties != nullptr;
+  bool outside = false;
+  if (table) {
+    const double length = double(question.ties_length);
+    outside = !(got >= 0 && got < length);
+    const double *row = question.ties + index * question.ties_length;
+    got = row[outside ? 0 : (long long)got];
+    truth = row[truth >= 0 && truth < length ? (long long)truth : 0];
+  }
+  double error = got - truth;
+  if (outside) {
+    error = kLimit;
+  } else if (!(fabs(error) <= kLimit)) {
+    if (finite(got) && finite(truth)) {
+      error = error < 0 ? -kLimit : kLimit;
+    } else {
+      answer.nonfinite += !(got == truth || (got != got && truth != truth));
+      return;
+    }
+  }
+  if (error == 0) return;
+  const double size = fabs(error), quotient = ratio(size, scale);
+  if (quotient > answer.worst) answer.worst = quotient;
+  const double cut = quotient < kCut ? quotient : kCut;
+  answer.squares += cut * cut;
+  answer.signed_sum += (error < 0) != negative ? -cut : cut;
+  const double unit = table ? 0.0 : ulp<F>(truth);
+  const double floor = unit > scale ? unit : scale;
+#pragma unroll
+  for (int k = 0; k < Rhos; k++) {
+    const double wide = question.rhos[k] * spread;
+    const double allowed = floor > wide ? floor : wide;
+    if (size < answer.bounds[k] * allowed * (1 - 1e-15)) continue;  // the quotient can't be larger: spares a division
+    const double bound = ratio(size, allowed);
+    if (bound > answer.bounds[k]) answer.bounds[k] = bound;
+  }
+}
+
+// One vector, of which the first `count` items are there.
+template <class F, bool Full, bool Aligned, int Tolerances, int Rhos>
+static __device__ __forceinline__ void visit(const Question<F, Tolerances, Rhos> &question, const Vector &output, const Vector &published,
+                                             long long index, int count, Answer<F, Tolerances, Rhos> &answer) {
+  typedef typename F::Item Item;
+  constexpr int items = 16 / sizeof(Item);
+#pragma unroll
+  for (int k = 0; k < items; k++) {
+    if (k < count) compare<F>(question, item_of<Item>(output, k), item_of<Item>(published, k), answer);
+  }
+  if constexpr (Full) {
+    const long long first = index * items;
+#pragma unroll
+    for (int k = 0; k < items; k += 2) {
+      double truth[2], scale[2], spread[2] = {0, 0};
+      if (Aligned && count == items) {
+        const double2 t = reinterpret_cast<const double2 *>(question.truth)[(first + k) / 2];
+        const double2 s = reinterpret_cast<const double2 *>(question.scale)[(first + k) / 2];
+        truth[0] = t.x, truth[1] = t.y, scale[0] = s.x, scale[1] = s.y;
+        if (question.spread != nullptr) {
+          const double2 p = reinterpret_cast<const double2 *>(question.spread)[(first + k) / 2];
+          spread[0] = p.x, spread[1] = p.y;
+        }
+      } else {
+        for (int j = 0; j < 2; j++) {
+          if (k + j >= count) break;
+          truth[j] = question.truth[first + k + j], scale[j] = question.scale[first + k + j];
+          if (question.spread != nullptr) spread[j] = question.spread[first + k + j];
+        }
+      }
+#pragma unroll
+      for (int j = 0; j < 2; j++) {
+        if (k + j < count) {
+          measure<F>(question, item_of<Item>(output, k + j), truth[j], scale[j], spread[j], first + k + j, answer);
+        }
+      }
+    }
+  }
+}
+
+enum Fold { kMaximum, kSum, kCount };
+
+static __device__ __forceinline__ Fold fold_of(int field, int tolerances) {
+  if (field == kSquares || field == kSigned) return kSum;
+  return field == kFlat || field == kWorst || field >= kPlain + tolerances ? kMaximum : kCount;
+}
+
+static __device__ __forceinline__ Word folded(Fold fold, Word a, Word b) {
+  if (fold == kCount) return a + b;
+  const double x = __longlong_as_double((long long)a), y = __longlong_as_double((long long)b);
+  return Word(__double_as_longlong(fold == kSum ? x + y : x > y ? x : y));
+}
+
+// The fold of a value over the threads of a warp, in lane 0; the order is fixed.
+static __device__ __forceinline__ Word over_warp(Fold fold, Word value) {
+#pragma unroll
+  for (int step = 16; step > 0; step >>= 1) value = folded(fold, value, __shfl_down_sync(0xFFFFFFFFu, value, step));
+  return value;
+}
+
+static __device__ __forceinline__ Word word_of(double value) { return Word(__double_as_longlong(value)); }
+
+}  // namespace truekernel_statistics
+
+// `elements` items at `output` and `published`; truth, scale (and spread, ties where given) only where Full. `first`: number of the part's first 16 bytes in
+// the digest. `settings`: Tolerances values of atol, of rtol, then Rhos of rho. `partials`: [fields][blocks]. One-dimensional blocks of 256 threads.
+template <int Code, bool Full, bool Aligned, int Tolerances, int Rhos>
+__global__ void __launch_bounds__(256, Full ? 2 : 4)
+    tk_judge(const void *__restrict__ output, const void *__restrict__ published, const double *__restrict__ truth,
+             const double *__restrict__ scale, const double *__restrict__ spread, const double *__restrict__ ties, long long ties_length,
+             long long elements, unsigned long long first, int poison, const double *__restrict__ settings,
+             unsigned long long *__restrict__ partials) {
+  using namespace truekernel_statistics;
+  typedef Format<Code> F;
+  typedef typename F::Item Item;
+  typedef typename F::Compute C;
+  constexpr int items = 16 / sizeof(Item);
+  constexpr int fields = kPlain + Tolerances + Rhos;
+  __shared__ Word rows[fields][kWarps];
+
+  Question<F, Tolerances, Rhos> question;
+  question.least_atol = question.least_rtol = F::infinity();
+#pragma unroll
+  for (int k = 0; k < Tolerances; k++) {
+    const double atol = settings[k], rtol = settings[Tolerances + k];
+    question.exact[k] = atol == 0 && rtol == 0;
+    question.atol[k] = F::round(C(atol));  // torch on a CPU rounds the added scalar, not the factor
+    question.rtol[k] = C(rtol);
+    if (question.atol[k] < question.least_atol) question.least_atol = question.atol[k];
+    if (question.rtol[k] < question.least_rtol) question.least_rtol = question.rtol[k];
+  }
+#pragma unroll
+  for (int k = 0; k < Rhos; k++) question.rhos[k] = settings[2 * Tolerances + k];
+  question.truth = truth, question.scale = scale, question.spread = spread, question.ties = ties;
+  question.ties_length = ties_length;
+  question.poison = poison != 0;
+
+  Answer<F, Tolerances, Rhos> answer;
+  const long long vectors = elements / items, stride = (long long)gridDim.x * kThreads;
+  const long long start = (long long)blockIdx.x * kThreads + threadIdx.x;
+  long long v = start;
+  if constexpr (!Full) {
+    // Two pairs of loads in flight before the first is looked at.
+    for (; v + stride < vectors; v += 2 * stride) {
+      const Vector o0 = vector_at<Item, Aligned>(output, v), r0 = vector_at<Item, Aligned>(published, v);
+      const Vector o1 = vector_at<Item, Aligned>(output, v + stride), r1 = vector_at<Item, Aligned>(published, v + stride);
+      answer.digest += mixed(first + v, o0.low, o0.high) + mixed(first + v + stride, o1.low, o1.high);
+      visit<F, Full, Aligned>(question, o0, r0, v, items, answer);
+      visit<F, Full, Aligned>(question, o1, r1, v + stride, items, answer);
+    }
+  }
+  for (; v < vectors; v += stride) {
+    const Vector o = vector_at<Item, Aligned>(output, v), r = vector_at<Item, Aligned>(published, v);
+    answer.digest += mixed(first + v, o.low, o.high);
+    visit<F, Full, Aligned>(question, o, r, v, items, answer);
+  }
+  const int rest = int(elements - vectors * items);
+  if (start == 0 && rest > 0) {
+    const Vector o = rest_at<Item>(output, vectors, rest), r = rest_at<Item>(published, vectors, rest);
+    answer.digest += mixed(first + vectors, o.low, o.high);
+    visit<F, Full, Aligned>(question, o, r, vectors, rest, answer);
+  }
+
+  Word values[fields];
+  values[kFlat] = word_of(answer.flat), values[kWorst] = word_of(answer.worst);
+  values[kSquares] = word_of(answer.squares), values[kSigned] = word_of(answer.signed_sum);
+  values[kNonfinite] = answer.nonfinite, values[kUnwritten] = answer.unwritten, values[kDigest] = answer.digest;
+#pragma unroll
+  for (int k = 0; k < Tolerances; k++) values[kPlain + k] = answer.mismatches[k];
+#pragma unroll
+  for (int k = 0; k < Rhos; k++) values[kPlain + Tolerances + k] = word_of(answer.bounds[k]);
+#pragma unroll
+  for (int field = 0; field < fields; field++) {
+    const Word value = over_warp(fold_of(field, Tolerances), values[field]);
+    if (threadIdx.x % 32 == 0) rows[field][threadIdx.x / 32] = value;
+  }
+  __syncthreads();
+  for (int field = threadIdx.x; field < fields; field += kThreads) {
+    Word value = rows[field][0];
+    for (int warp = 1; warp < kWarps; warp++) value = folded(fold_of(field, Tolerances), value, rows[field][warp]);
+    partials[(long long)field * gridDim.x + blockIdx.x] = value;
+  }
+}
+
+// Folds row `blockIdx.x` of `partials` [fields][blocks] into that word of the state, which it replaces where `replace`. `tolerances` < 0: all fields are counts.
+extern "C" __global__ void __launch_bounds__(256)
+    tk_combine(const unsigned long long *__restrict__ partials, int blocks, int tolerances, int replace, unsigned long long *__restrict__ state) {
+  using namespace truekernel_statistics;
+  __shared__ Word rows[kWarps];
+  const int field = blockIdx.x;
+  const Fold fold = tolerances < 0 ? kCount : fold_of(field, tolerances);
+  Word value = 0;  // also the bits of 0.0, which is neutral: maxima are of values >= 0
+  for (int k = threadIdx.x; k < blocks; k += kThreads) value = folded(fold, value, partials[(long long)field * blocks + k]);
+  value = over_warp(fold, value);
+  if (threadIdx.x % 32 == 0) rows[threadIdx.x / 32] = value;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (int warp = 1; warp < kWarps; warp++) value = folded(fold, value, rows[warp]);
+  state[field] = replace ? value : folded(fold, state[field], value);
+}
+
+// The digest alone, of `bytes` bytes at `data`, 16-byte aligned. `partials`: [blocks].
+extern "C" __global__ void __launch_bounds__(256)
+    tk_digest(const void *__restrict__ data, long long bytes, unsigned long long first, unsigned long long *__restrict__ partials) {
+  using namespace truekernel_statistics;
+  __shared__ Word rows[kWarps];
+  const long long vectors = bytes / 16, stride = (long long)gridDim.x * kThreads;
+  const long long start = (long long)blockIdx.x * kThreads + threadIdx.x;
+  Word digest = 0;
+  for (long long v = start; v < vectors; v += stride) {
+    const Vector vector = vector_at<Word, true>(data, v);
+    digest += mixed(first + v, vector.low, vector.high);
+  }
+  if (start == 0 && bytes > vectors * 16) {
+    const Vector vector = rest_at<unsigned char>(data, vectors, int(bytes - vectors * 16));
+    digest += mixed(first + vectors, vector.low, vector.high);
+  }
+  digest = over_warp(kCount, digest);
+  if (threadIdx.x % 32 == 0) rows[threadIdx.x / 32] = digest;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (int warp = 1; warp < kWarps; warp++) digest += rows[warp];
+  partials[blockIdx.x] = digest;
+}
