@@ -25,6 +25,8 @@ def refused(argv, capsys):
         (["--problems", "sofmax"], "did you mean softmax"),
         (["--rules", "drop-gaurd"], "did you mean drop-guard"),
         (["--problems", "softmax", "--rules", "zzz*"], "unknown rule 'zzz*'"),
+        (["--program", "absent.cu"], "can't read absent.cu"),
+        (["--solves", "elu"], "give the file that solves it with --program"),
     ],
 )
 def test_unknown_names_are_answered_with_near_ones(argv, near, capsys):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from truekernel.errors import BadInputError
+from truekernel.model import Program
 
 DEFAULT_CHECKERS = ("kernelbench", "kernelbench-verified", "exact-official", "truekernel")
 
@@ -15,13 +16,15 @@ class AuditOptions:
     """Options of `run_audit`.
 
     `checkers`: names, or `package.module:function` for a callable of the user's. `problems`: names, families or globs of problems or programs;
-    empty = all. `rules`: names, classes or globs of rules; empty = all. `sample`: number of mutants, drawn stratified by rule class and
+    empty = all. `programs`: programs of the user's own, as `load_program` reads them; they are audited instead of the corpus',
+    or beside those that `problems` names. `rules`: names, classes or globs of rules; empty = all. `sample`: number of mutants, drawn stratified by rule class and
     program with `seed`; None = all. `fail_over`: the exit code is 1 when a checker's miss rate is above it.
     """
 
     run_dir: Path
     checkers: tuple[str, ...] = DEFAULT_CHECKERS
     problems: tuple[str, ...] = ()
+    programs: tuple[Program, ...] = ()
     rules: tuple[str, ...] = ()
     sample: int | None = None
     seed: int = 0

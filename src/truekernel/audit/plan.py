@@ -5,8 +5,9 @@ from __future__ import annotations
 import fnmatch
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from truekernel import corpus, mutation
 from truekernel.audit.options import AuditOptions
@@ -30,7 +31,8 @@ class AuditPlan:
 
 def make_plan(options: AuditOptions) -> AuditPlan:
     """Select, mutate and sample. Raises UnknownNameError for a pattern that matches nothing."""
-    programs = select_programs(options.problems)
+    programs = select_programs(options.problems) if options.problems or not options.programs else ()
+    programs = (*programs, *own_programs(options.programs))
     rules = mutation.select(options.rules)
     everything = {program.name: tuple(mutation.mutants(program, rules)) for program in programs}
     if not any(everything.values()):
@@ -44,6 +46,23 @@ def make_plan(options: AuditOptions) -> AuditPlan:
         mutants=chosen,
         everything=everything,
     )
+
+
+def own_programs(programs: Sequence[Program]) -> tuple[Program, ...]:
+    """A user's own programs. Raises BadInputError when a name is taken: reports tell programs apart by their names."""
+    taken = set(corpus.programs())
+    for program in programs:
+        if program.name in taken:
+            raise BadInputError(
+                f"{program.path or program.name}: another program is called '{program.name}': rename the file"
+            )
+        taken.add(program.name)
+    return tuple(programs)
+
+
+def known_programs(own: Iterable[Mapping[str, Any]]) -> dict[str, Program]:
+    """The corpus' programs and a user's own, given as stored documents, by name."""
+    return dict(corpus.programs()) | {program.name: program for program in map(Program.of, own)}
 
 
 def select_programs(patterns: Sequence[str]) -> tuple[Program, ...]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from truekernel import checkers as checker_room
 from truekernel import corpus, mutation
+from truekernel.audit.plan import known_programs
 from truekernel.audit.records import MutantRecord, ProblemRecord
 from truekernel.audit.setup import place
 from truekernel.audit.summarising import finite
@@ -14,7 +16,7 @@ from truekernel.audit.trials import worst_element
 from truekernel.audit.verdicts import Bench
 from truekernel.errors import BadInputError, RunDirectoryError, UnknownNameError
 from truekernel.execution import simt
-from truekernel.model import Configuration, Mutant
+from truekernel.model import Configuration, Mutant, Program
 from truekernel.store import Store
 from truekernel.trial.stage import Stage
 from truekernel.trial.witness import HonestRange, proves_wrong
@@ -29,14 +31,15 @@ def replay(run_dir: Path, mutant_id: str) -> ReplayResult:
     try:
         record = _record(store, mutant_id)
         problem = ProblemRecord.model_validate(store.get("problem", record.problem))
-        checkers = checker_room.resolve(store.meta()["checkers"])
+        meta = store.meta()
+        checkers = checker_room.resolve(meta["checkers"])
     finally:
         store.close()
     witness = record.witness
     if witness is None:
         what = f"it is {record.status}" if record.status != "ran" else f"it is quarantined ({record.quarantine})"
         raise BadInputError(f"mutant {record.id} has no witness to replay: {what}")
-    mutant = _made_again(record)
+    mutant = _made_again(record, known_programs(meta["own_programs"]))
     bench = Bench(checkers, {problem.name: problem})
     case = bench.case(problem.name, witness.case_id)
     request = (case.id, Configuration(witness.schedule, witness.schedule_seed))
@@ -86,8 +89,8 @@ def _record(store: Store, mutant_id: str) -> MutantRecord:
     return MutantRecord.model_validate(store.get("mutant", hits[0]))
 
 
-def _made_again(record: MutantRecord) -> Mutant:
-    program = corpus.programs().get(record.program)
+def _made_again(record: MutantRecord, programs: Mapping[str, Program]) -> Mutant:
+    program = programs.get(record.program)
     rules = [rule for pair in record.made_by if (rule := mutation.rules().get(pair.rule)) is not None]
     made = {m.id: m for m in mutation.mutants(program, rules)} if program is not None else {}
     if record.id not in made:

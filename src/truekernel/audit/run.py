@@ -73,18 +73,21 @@ def _meta(options: AuditOptions, plan: AuditPlan, checkers: list[str], compiler:
     pairs = sum(len(m.made_by) for mutants in plan.everything.values() for m in mutants)
     distinct = sum(len(mutants) for mutants in plan.everything.values())
     chosen = [m.id for mutants in plan.mutants.values() for m in mutants]
-    identity = [version("truekernel"), chosen, checkers, compiler]
+    own = [program.document() for program in options.programs]
+    identity = [version("truekernel"), chosen, checkers, compiler, own]
     return {
         "tool_version": version("truekernel"),
         "options": {
             "checkers": list(options.checkers),
             "problems": list(options.problems),
+            "programs": [program.name for program in options.programs],
             "rules": list(options.rules),
             "sample": options.sample,
             "seed": options.seed,
         },
         "checkers": checkers,
         "programs": [program.name for program in plan.programs],
+        "own_programs": own,
         "generated": pairs,
         "merged": pairs - distinct,
         "chosen": len(chosen),
@@ -161,6 +164,7 @@ def _jobs(
             {
                 "problem": problem.name,
                 "programs": names,
+                "own_programs": [program.document() for program in options.programs if program.name in names],
                 "mutants": ids,
                 "rules": rules,
                 "checkers": checkers,

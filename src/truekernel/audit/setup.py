@@ -123,7 +123,7 @@ def set_up(problem: Problem, programs: Sequence[Program], checkers: Mapping[str,
     """Prepare cases and honest variants. Raises BadInputError when one of `programs` fails its gate: mutants of a wrong program mean nothing."""
     setup = _cases(problem, checkers)
     try:
-        _honest(setup, {program.name for program in programs})
+        _honest(setup, programs)
         setup.vacuous, setup.official_note = vacuous_pairs(problem, checkers, setup.suites, setup.stage.prepared)
     except BaseException:
         setup.stage.server.close()
@@ -168,10 +168,12 @@ def _tolerances(checkers: Mapping[str, Checker]) -> tuple[tuple[float, float], .
     return tuple(sorted({pair for checker in checkers.values() for pair in checker.tolerances}))
 
 
-def _honest(setup: ProblemSetup, wanted: set[str]) -> None:
+def _honest(setup: ProblemSetup, mutated: Sequence[Program]) -> None:
     """Run all honest variants of the problem's programs: first the panel for its spreads, then all for their statistics."""
     stage = setup.stage
-    programs = [program for program in corpus.programs().values() if program.problem == setup.problem.name]
+    wanted = {program.name for program in mutated}
+    ours = [program for program in corpus.programs().values() if program.problem == setup.problem.name]
+    programs = [*ours, *(program for program in mutated if program not in ours)]
     everything = list(dict.fromkeys([*setup.requests, *setup.witness_requests]))
     others = list(dict.fromkeys(request for requests in setup.reseeded.values() for request in requests))
     built, refused = _built(stage, honest_variants(programs))

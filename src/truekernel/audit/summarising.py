@@ -9,8 +9,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from truekernel import checkers as checker_room
-from truekernel import corpus, mutation
+from truekernel import mutation
 from truekernel.audit.matrix import kill_matrix
+from truekernel.audit.plan import known_programs
 from truekernel.audit.population import Honest, Unique, honest_variants, unique_mutants
 from truekernel.audit.records import HonestRecord, MutantRecord, ProblemRecord
 from truekernel.audit.scores import CurveMark, GainSplit, ToleranceCurve, VacuityGap, VacuousEntry
@@ -31,7 +32,7 @@ from truekernel.audit.summary import (
 from truekernel.audit.tradeoff import gain_split, tolerance_curve
 from truekernel.audit.verdicts import Bench
 from truekernel.checkers.flat import FlatChecker
-from truekernel.model import MadeBy
+from truekernel.model import MadeBy, Program
 from truekernel.numerics.statistics import LIMIT
 from truekernel.store import Store
 
@@ -47,6 +48,7 @@ def summarise(run_dir: Path) -> Summary:
         seconds = sum(s for _, s in store.items("session"))
     finally:
         store.close()
+    known = known_programs(meta["own_programs"])
     bench = Bench(checker_room.resolve(meta["checkers"]), problems)
     mutants = unique_mutants(records, bench)
     variants = honest_variants(honest_records, bench)
@@ -61,7 +63,7 @@ def summarise(run_dir: Path) -> Summary:
         complete=len(records) == meta["chosen"],
         run=_facts(meta, str(run_dir), seconds),
         counts=_counts(meta, records, mutants, honest_records, variants),
-        programs=_programs(meta["programs"], families, records, mutants, honest_records),
+        programs=_programs([known[name] for name in meta["programs"]], families, records, mutants, honest_records),
         rules=_rules(records, mutants),
         checkers=tuple(
             score(name, checker, mutants, variants, families, vacuous[name], bench)
@@ -136,30 +138,28 @@ def _counts(
 
 
 def _programs(
-    names: Sequence[str],
+    programs: Sequence[Program],
     families: Mapping[str, str],
     records: Sequence[MutantRecord],
     mutants: Sequence[Unique],
     honest_records: Sequence[HonestRecord],
 ) -> tuple[ProgramSummary, ...]:
-    programs = corpus.programs()
     gates = {record.program: record.gate for record in honest_records if record.id == record.program}
     made = Counter(record.program for record in records)
     unique = Counter(m.record.program for m in mutants)
     witnessed = Counter(m.record.program for m in mutants if m.fate == "witnessed")
     return tuple(
         ProgramSummary(
-            name=name,
-            problem=programs[name].problem,
-            family=families.get(programs[name].problem, ""),
-            traits=tuple(sorted(programs[name].traits)),
-            gate=gates.get(name, "not run yet"),
-            mutants=made[name],
-            unique=unique[name],
-            witnessed=witnessed[name],
+            name=program.name,
+            problem=program.problem,
+            family=families.get(program.problem, ""),
+            traits=tuple(sorted(program.traits)),
+            gate=gates.get(program.name, "not run yet"),
+            mutants=made[program.name],
+            unique=unique[program.name],
+            witnessed=witnessed[program.name],
         )
-        for name in names
-        if name in programs
+        for program in programs
     )
 
 

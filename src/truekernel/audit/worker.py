@@ -9,6 +9,7 @@ from typing import Any
 
 from truekernel import checkers as checker_room
 from truekernel import corpus, mutation
+from truekernel.audit.plan import known_programs
 from truekernel.audit.records import MutantRecord
 from truekernel.audit.setup import ProblemSetup, set_up
 from truekernel.audit.trials import run_chunk
@@ -21,14 +22,15 @@ CHUNK = 48
 def audit_problem(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The work of a pool job.
 
-    `job`: problem, programs, mutants {program: [ids]}, rules, checkers, known {mutant id: code hash of those stored already}. Yields
+    `job`: problem, programs (own_programs: documents of those that are not in the corpus), mutants {program: [ids]}, rules, checkers, known {mutant id: code hash of those stored already}. Yields
     {"kind": problem | honest | mutant, "records": {key: document}}; what a resumed job yields again has the same content.
     """
     import torch
 
     torch.set_num_threads(1)
     checkers = checker_room.resolve(job["checkers"])
-    setup = set_up(corpus.problems()[job["problem"]], [corpus.programs()[n] for n in job["programs"]], checkers)
+    programs = known_programs(job["own_programs"])
+    setup = set_up(corpus.problems()[job["problem"]], [programs[name] for name in job["programs"]], checkers)
     # What the set-up made lives as long as the process: the garbage collector need not look at it again.
     gc.freeze()
     with setup:
@@ -37,7 +39,7 @@ def audit_problem(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         for name in job["programs"]:
             wanted = set(job["mutants"].get(name, ()))
             rules = [mutation.rules()[rule] for rule in job["rules"]]
-            mutants = [m for m in mutation.mutants(corpus.programs()[name], rules) if m.id in wanted]
+            mutants = [m for m in mutation.mutants(programs[name], rules) if m.id in wanted]
             yield from _program(setup, name, mutants, job["known"])
 
 

@@ -16,6 +16,8 @@ def audit(
     *,
     checker: Annotated[list[str] | None, _Plain] = None,
     problems: Annotated[list[str] | None, _Plain] = None,
+    program: Annotated[list[Path] | None, _Plain] = None,
+    solves: str | None = None,
     rules: Annotated[list[str] | None, _Plain] = None,
     sample: int | None = None,
     seed: int = 0,
@@ -36,6 +38,11 @@ def audit(
         Checker to measure (see `truekernel checkers`), or package.module:function of yours; may be repeated. Default: all.
     problems
         Problems, programs or families to take, or globs over them. Default: all.
+    program
+        A .cu file of yours to audit with: beside a launch plan (.py of the same name), or with host code whose function solve(...)
+        launches its kernels; may be repeated. Only these are taken unless --problems adds some of ours.
+    solves
+        The problem that the files of --program solve (see `truekernel problems`), where their plans do not say so.
     rules
         Mutation rules or classes to apply, or globs over them (see `truekernel rules`). Default: all.
     sample
@@ -59,11 +66,17 @@ def audit(
     from truekernel.audit.options import DEFAULT_CHECKERS, AuditOptions
     from truekernel.cli.progress import shown_progress
     from truekernel.cli.report import print_report
+    from truekernel.corpus import load_program
+    from truekernel.errors import BadInputError
 
+    own = tuple(load_program(path, problem=solves) for path in program or ())
+    if solves is not None and not own:
+        raise BadInputError(f"--solves {solves}: give the file that solves it with --program FILE.cu")
     options = AuditOptions(
         run_dir=run,
         checkers=_names(checker) or DEFAULT_CHECKERS,
         problems=_names(problems),
+        programs=own,
         rules=_names(rules),
         sample=sample,
         seed=seed,

@@ -45,7 +45,7 @@ def load_program(path: str | Path, *, problem: str | None = None) -> Program:
     constants = _plan_constants(plan_source, plan_path) if plan_source is not None else {}
     problem = problem or constants.get("PROBLEM")
     if problem is None:
-        raise BadInputError(f"{cu}: no problem given: name one, or set PROBLEM in {plan_path.name}")
+        raise BadInputError(f"{cu}: no problem given: name one (--solves), or set PROBLEM in {plan_path.name}")
     if problem not in _problems():
         raise UnknownNameError("problem", problem, list(_problems()))
     if plan_source is None:

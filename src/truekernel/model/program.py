@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +22,22 @@ class Program:
     traits: frozenset[str] = frozenset()
     backends: tuple[str, ...] = ("simt", "cuda")
     path: str = ""
+
+    def document(self) -> dict[str, Any]:
+        """As JSON types."""
+        return {
+            "name": self.name,
+            "problem": self.problem,
+            "source": self.source,
+            "plan_source": self.plan_source,
+            "traits": sorted(self.traits),
+            "backends": list(self.backends),
+            "path": self.path,
+        }
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Program:
+        """The program of a `document`."""
+        return cls(
+            **{**document, "traits": frozenset(document["traits"]), "backends": tuple(document["backends"])},
+        )

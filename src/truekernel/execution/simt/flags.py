@@ -44,6 +44,9 @@ def kernel_flags(kind: Kind, options: Options) -> list[str]:
         "-gline-tables-only",
         "-ferror-limit=200",
         f"-ffp-contract={'on' if options.fma else 'off'}",
+        # A quarter of the time of a kernel with unrolled loops, for code that runs once or twice.
+        "-mllvm",
+        "-enable-misched=false",
     ]
     flags += ["-mcpu=x86_64_v3", "-fno-sanitize=undefined"] if kind == "zig" else ["-march=x86-64-v3"]
     flags += [f"-fsanitize={traps}", f"-fsanitize-trap={traps}"]
