@@ -28,7 +28,7 @@ An execution with no elements has 0 everywhere, `precision` apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -36,32 +36,12 @@ import torch
 from truekernel.model import Fill
 from truekernel.numerics.expected import Expected
 from truekernel.numerics.formats import FORMATS, poisoned, to_float64, ulp
+from truekernel.numerics.names import RHO_LADDER, Tolerance, bound_name, mismatch_name, statistic_names
 
 LIMIT = 1e300
 """Stands for an infinite ratio: stores and strict JSON hold finite numbers only."""
 CUT = 1e6
 """Errors beyond this many scales no longer add to `rms` and `bias`, so that one wild element can't hide the rest."""
-RHO_LADDER: tuple[float, ...] = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
-"""Multiples of the honest spread for which `bound` is kept."""
-PLAIN: tuple[str, ...] = ("flat", "nonfinite", "worst", "rms", "bias", "unwritten", "elements", "precision")
-
-Tolerance = tuple[float, float]
-
-
-def mismatch_name(atol: float, rtol: float) -> str:
-    """Name of the statistic for torch.allclose(..., atol=atol, rtol=rtol): "mismatch:0.01:0.01"."""
-    return f"mismatch:{atol:g}:{rtol:g}"
-
-
-def bound_name(rho: float) -> str:
-    """Name of the statistic for a multiple of the honest spread: "bound:4"."""
-    return f"bound:{rho:g}"
-
-
-def statistic_names(tolerances: Iterable[Tolerance] = (), rhos: Iterable[float] = RHO_LADDER) -> tuple[str, ...]:
-    """All names that `statistics` returns, in the order in which the native copy writes them."""
-    mismatches = tuple(mismatch_name(atol, rtol) for atol, rtol in tolerances)
-    return PLAIN + mismatches + tuple(bound_name(rho) for rho in rhos)
 
 
 def statistics(

@@ -185,6 +185,7 @@ static __device__ __forceinline__ Vector rest_at(const void *data, long long ind
   const Item *items = static_cast<const Item *>(data) + index * 2 * half;
   const Word mask = ~0ULL >> (64 - 8 * sizeof(Item));
   Vector vector{0, 0};
+#pragma unroll 1
   for (int k = 0; k < count; k++) {
     const Word placed = (Word(items[k]) & mask) << (8 * sizeof(Item) * (k % half));
     if (k < half) vector.low |= placed;
@@ -245,31 +246,34 @@ static __device__ __forceinline__ void widen_flat(const Question<F, Tolerances, 
   }
 }
 
+// Whether the published value needs a closer look: far inside of all tolerances and of the largest flat ratio so far, it changes nothing.
+template <class F, int Tolerances, int Rhos>
+static __device__ __forceinline__ bool suspect(const Question<F, Tolerances, Rhos> &question, typename F::Item output,
+                                               typename F::Item published, const Answer<F, Tolerances, Rhos> &answer) {
+  typedef typename F::Compute C;
+  if constexpr (F::precision == 0) {
+    return output != published;
+  } else {
+    const C o = F::load(output), r = F::load(published), size = fabs(o), difference = fabs(r - o);
+    const C allowed = question.least_rtol * size + question.least_atol;
+    bool inside = difference <= answer.low * (C(1) + size);
+    if constexpr (sizeof(typename F::Item) == 2) {
+      // Three roundings to 16 bits lose less than 2^-6 relative and 2^-22 absolute.
+      inside = inside && difference <= allowed * 0.9375f - 2.384185791015625e-07f && difference < 30000.0f;
+    } else {
+      inside = inside && difference <= allowed && difference < F::infinity();
+    }
+    return !inside;
+  }
+}
+
 // The statistics that need the published value alone.
 template <class F, int Tolerances, int Rhos>
 static __device__ __forceinline__ void compare(const Question<F, Tolerances, Rhos> &question, typename F::Item output,
                                                typename F::Item published, Answer<F, Tolerances, Rhos> &answer) {
-  typedef typename F::Compute C;
-  if constexpr (F::precision == 0) {
-    if (output == published) return;
-    count_mismatches<F>(question, F::load(output), F::load(published), false, answer);
-    widen_flat<F>(question, output, published, answer);
-  } else {
-    const C o = F::load(output), r = F::load(published), size = fabs(o), difference = fabs(r - o);
-    if constexpr (Tolerances > 0) {
-      const C allowed = question.least_rtol * size + question.least_atol;
-      bool inside;
-      if constexpr (sizeof(typename F::Item) == 2) {
-        // Far inside of the tolerance no rounding matters: three of them lose less than 2^-6 relative and 2^-22 absolute.
-        inside = difference <= allowed * 0.9375f - 2.384185791015625e-07f && difference < 30000.0f;
-      } else {
-        inside = difference <= allowed && difference < F::infinity();
-      }
-      if (!inside) count_mismatches<F>(question, o, r, o == r, answer);
-    }
-    // A quotient that can't exceed the maximum so far spares the division in float64.
-    if (!(difference <= answer.low * (C(1) + size) && difference < F::infinity())) widen_flat<F>(question, output, published, answer);
-  }
+  const typename F::Compute o = F::load(output), r = F::load(published);
+  count_mismatches<F>(question, o, r, F::precision == 0 ? output == published : o == r, answer);
+  widen_flat<F>(question, output, published, answer);
 }
 
 // The statistics of the error, which need truth and scale. `index`: number of the element in this part.
@@ -316,42 +320,65 @@ static __device__ __forceinline__ void measure(const Question<F, Tolerances, Rho
   }
 }
 
-// One vector, of which the first `count` items are there.
+// Truth, scale and spread of two elements.
+struct Pair {
+  double truth[2], scale[2], spread[2];
+};
+
+template <bool Aligned, class Q>
+static __device__ __forceinline__ Pair pair_at(const Q &question, long long element, int count) {
+  Pair pair{{0, 0}, {0, 0}, {0, 0}};
+  if (Aligned && count >= 2) {
+    const double2 t = *reinterpret_cast<const double2 *>(question.truth + element);
+    const double2 s = *reinterpret_cast<const double2 *>(question.scale + element);
+    pair.truth[0] = t.x, pair.truth[1] = t.y, pair.scale[0] = s.x, pair.scale[1] = s.y;
+    if (question.spread != nullptr) {
+      const double2 p = *reinterpret_cast<const double2 *>(question.spread + element);
+      pair.spread[0] = p.x, pair.spread[1] = p.y;
+    }
+    return pair;
+  }
+#pragma unroll
+  for (int j = 0; j < 2; j++) {
+    if (j >= count) break;
+    pair.truth[j] = question.truth[element + j], pair.scale[j] = question.scale[element + j];
+    if (question.spread != nullptr) pair.spread[j] = question.spread[element + j];
+  }
+  return pair;
+}
+
+// One vector, of which the first `count` items are there. Loops over items are kept rolled where their body is long: code that is compiled once per item
+// takes seconds to compile.
 template <class F, bool Full, bool Aligned, int Tolerances, int Rhos>
 static __device__ __forceinline__ void visit(const Question<F, Tolerances, Rhos> &question, const Vector &output, const Vector &published,
                                              long long index, int count, Answer<F, Tolerances, Rhos> &answer) {
   typedef typename F::Item Item;
   constexpr int items = 16 / sizeof(Item);
+  unsigned suspects = 0;
 #pragma unroll
   for (int k = 0; k < items; k++) {
-    if (k < count) compare<F>(question, item_of<Item>(output, k), item_of<Item>(published, k), answer);
+    if (suspect<F>(question, item_of<Item>(output, k), item_of<Item>(published, k), answer)) suspects |= 1u << k;
+  }
+  suspects &= (1u << count) - 1;
+#pragma unroll 1
+  for (; suspects != 0; suspects &= suspects - 1) {
+    const int k = __ffs(int(suspects)) - 1;
+    compare<F>(question, item_of<Item>(output, k), item_of<Item>(published, k), answer);
   }
   if constexpr (Full) {
     const long long first = index * items;
-#pragma unroll
-    for (int k = 0; k < items; k += 2) {
-      double truth[2], scale[2], spread[2] = {0, 0};
-      if (Aligned && count == items) {
-        const double2 t = reinterpret_cast<const double2 *>(question.truth)[(first + k) / 2];
-        const double2 s = reinterpret_cast<const double2 *>(question.scale)[(first + k) / 2];
-        truth[0] = t.x, truth[1] = t.y, scale[0] = s.x, scale[1] = s.y;
-        if (question.spread != nullptr) {
-          const double2 p = reinterpret_cast<const double2 *>(question.spread)[(first + k) / 2];
-          spread[0] = p.x, spread[1] = p.y;
-        }
-      } else {
-        for (int j = 0; j < 2; j++) {
-          if (k + j >= count) break;
-          truth[j] = question.truth[first + k + j], scale[j] = question.scale[first + k + j];
-          if (question.spread != nullptr) spread[j] = question.spread[first + k + j];
-        }
+    Pair pair = pair_at<Aligned>(question, first, count);
+#pragma unroll 1
+    for (int k = 0; k < count; k += 2) {
+      Pair next;
+      if (k + 2 < count) next = pair_at<Aligned>(question, first + k + 2, count - k - 2);
+#pragma unroll 1
+      for (int j = 0; j < 2 && k + j < count; j++) {
+        const double truth = j ? pair.truth[1] : pair.truth[0], scale = j ? pair.scale[1] : pair.scale[0];
+        const double spread = j ? pair.spread[1] : pair.spread[0];
+        measure<F>(question, item_of<Item>(output, k + j), truth, scale, spread, first + k + j, answer);
       }
-#pragma unroll
-      for (int j = 0; j < 2; j++) {
-        if (k + j < count) {
-          measure<F>(question, item_of<Item>(output, k + j), truth[j], scale[j], spread[j], first + k + j, answer);
-        }
-      }
+      pair = next;
     }
   }
 }
@@ -414,29 +441,31 @@ __global__ void __launch_bounds__(256, Full ? 2 : 4)
   question.poison = poison != 0;
 
   Answer<F, Tolerances, Rhos> answer;
-  const long long vectors = elements / items, stride = (long long)gridDim.x * kThreads;
-  const long long start = (long long)blockIdx.x * kThreads + threadIdx.x;
-  long long v = start;
-  if constexpr (!Full) {
-    // Two pairs of loads in flight before the first is looked at.
-    for (; v + stride < vectors; v += 2 * stride) {
-      const Vector o0 = vector_at<Item, Aligned>(output, v), r0 = vector_at<Item, Aligned>(published, v);
-      const Vector o1 = vector_at<Item, Aligned>(output, v + stride), r1 = vector_at<Item, Aligned>(published, v + stride);
-      answer.digest += mixed(first + v, o0.low, o0.high) + mixed(first + v + stride, o1.low, o1.high);
-      visit<F, Full, Aligned>(question, o0, r0, v, items, answer);
-      visit<F, Full, Aligned>(question, o1, r1, v + stride, items, answer);
+  const long long whole = elements / items, stride = (long long)gridDim.x * kThreads;
+  const int rest = int(elements - whole * items);
+  const long long vectors = whole + (rest > 0);
+  constexpr int batch = Full ? 1 : 2;  // pairs of loads in flight before the first is looked at
+  for (long long v = (long long)blockIdx.x * kThreads + threadIdx.x; v < vectors; v += batch * stride) {
+    Vector outputs[batch], references[batch];
+#pragma unroll
+    for (int u = 0; u < batch; u++) {
+      const long long index = v + u * stride;
+      if (index < whole) {
+        outputs[u] = vector_at<Item, Aligned>(output, index);
+        references[u] = vector_at<Item, Aligned>(published, index);
+      } else if (index < vectors) {
+        outputs[u] = rest_at<Item>(output, index, rest);
+        references[u] = rest_at<Item>(published, index, rest);
+      }
     }
-  }
-  for (; v < vectors; v += stride) {
-    const Vector o = vector_at<Item, Aligned>(output, v), r = vector_at<Item, Aligned>(published, v);
-    answer.digest += mixed(first + v, o.low, o.high);
-    visit<F, Full, Aligned>(question, o, r, v, items, answer);
-  }
-  const int rest = int(elements - vectors * items);
-  if (start == 0 && rest > 0) {
-    const Vector o = rest_at<Item>(output, vectors, rest), r = rest_at<Item>(published, vectors, rest);
-    answer.digest += mixed(first + vectors, o.low, o.high);
-    visit<F, Full, Aligned>(question, o, r, vectors, rest, answer);
+#pragma unroll 1
+    for (int u = 0; u < batch; u++) {
+      const long long index = v + u * stride;
+      if (index >= vectors) break;
+      const Vector o = u ? outputs[batch - 1] : outputs[0], r = u ? references[batch - 1] : references[0];
+      answer.digest += mixed(first + index, o.low, o.high);
+      visit<F, Full, Aligned>(question, o, r, index, index < whole ? items : rest, answer);
+    }
   }
 
   Word values[fields];
@@ -447,7 +476,7 @@ __global__ void __launch_bounds__(256, Full ? 2 : 4)
   for (int k = 0; k < Tolerances; k++) values[kPlain + k] = answer.mismatches[k];
 #pragma unroll
   for (int k = 0; k < Rhos; k++) values[kPlain + Tolerances + k] = word_of(answer.bounds[k]);
-#pragma unroll
+#pragma unroll 1
   for (int field = 0; field < fields; field++) {
     const Word value = over_warp(fold_of(field, Tolerances), values[field]);
     if (threadIdx.x % 32 == 0) rows[field][threadIdx.x / 32] = value;
