@@ -49,6 +49,19 @@ class VacuousPair(Record):
     note: str = ""
 
 
+class CaseGate(Record):
+    """What a case is worth under a checker, told without any mutant."""
+
+    checker: str
+    case_id: str
+    share: float
+    """Largest share of the allowed error that an honest program of the panel uses."""
+    valid: bool
+    """The panel passes with a margin of two."""
+    blind: bool
+    """The result in the next lower precision passes too: the case does not see precision."""
+
+
 class ProblemRecord(Record):
     """A problem as it was set up: cases, suites, gates."""
 
@@ -61,6 +74,8 @@ class ProblemRecord(Record):
     vacuous: tuple[VacuousPair, ...]
     official_note: dict[str, str]
     """By checker: why vacuity at official sizes could not be computed, when it could not."""
+    gates: tuple[CaseGate, ...] = ()
+    """Of all cases, those that a checker dropped included."""
     honest_worst: dict[str, float]
     """By case id, schedule and fill ("id/gpu/poison"): largest error of honest variants, in error scales."""
     honest_nonfinite: tuple[str, ...] = ()

@@ -73,6 +73,16 @@ class SettlingPoint(Record):
     high: float
 
 
+class CaseCounts(Record):
+    """What a checker's cases are worth, over all problems; told by references and honest programs, without any mutant."""
+
+    cases: int
+    blind: int
+    """On these it accepts the result in the next lower precision (TF32 for float32, bfloat16 for half, 8 bits for bfloat16)."""
+    dropped: int
+    """It leaves these out, since honest programs do not pass them with a margin of two. Not among `cases`."""
+
+
 class CheckerScore(Record):
     """All that is known about one checker."""
 
@@ -86,6 +96,8 @@ class CheckerScore(Record):
     """One line: which cases it runs."""
     tolerance: str = ""
     """One line: how it compares."""
+    case_counts: CaseCounts | None = None
+    """None for a checker that is a callable."""
     published: bool = True
     """Others wrote it, and we measure a copy of its rules."""
     broken: str = ""

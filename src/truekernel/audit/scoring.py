@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from truekernel.audit.intervals import settling
 from truekernel.audit.population import Honest, Unique, false_rejection_rate, miss_rate
 from truekernel.audit.records import HonestRecord, MutantRecord
-from truekernel.audit.scores import CheckerScore, GroupRate, Rate, SettlingPoint
+from truekernel.audit.scores import CaseCounts, CheckerScore, GroupRate, Rate, SettlingPoint
 from truekernel.audit.verdicts import Bench
 from truekernel.checkers import Checker
 from truekernel.checkers.checker import REPORTED
@@ -63,6 +63,7 @@ def score(
         source_url=checker.source_url,
         inputs=_inputs(name, bench),
         tolerance=_tolerance(checker),
+        case_counts=_case_counts(name, checker, bench),
         published=bool(checker.source_url),
         broken=_broken(name, mutants, variants),
         miss=miss_rate(witnessed, name),
@@ -100,6 +101,15 @@ def _inputs(name: str, bench: Bench) -> str:
     recipes = list(dict.fromkeys(case.recipe for suite in suites for case, _ in suite))
     number = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}" if counts else "0"
     return f"{number} cases a problem: {', '.join(recipes)}"
+
+
+def _case_counts(name: str, checker: Checker, bench: Bench) -> CaseCounts | None:
+    """Cases by what their gates say."""
+    gates = [gate for problem in bench.problems.values() for gate in problem.gates if gate.checker == name]
+    if not gates:
+        return None
+    kept = [gate for gate in gates if gate.valid or not checker.gated]
+    return CaseCounts(cases=len(kept), blind=sum(gate.blind for gate in kept), dropped=len(gates) - len(kept))
 
 
 def _tolerance(checker: Checker) -> str:

@@ -14,7 +14,8 @@ import torch
 from truekernel import corpus
 from truekernel.audit.builds import Build
 from truekernel.audit.callables import Opinions, ask
-from truekernel.audit.records import CaseRecord, HonestRecord, ProblemRecord, SuiteEntry
+from truekernel.audit.gates import case_gates, without_invalid
+from truekernel.audit.records import CaseGate, CaseRecord, HonestRecord, ProblemRecord, SuiteEntry
 from truekernel.audit.vacuity import vacuous_pairs
 from truekernel.cases.witness import witness_cases
 from truekernel.checkers import Checker
@@ -68,6 +69,7 @@ class ProblemSetup:
     ranges: dict[Request, HonestRange] = field(default_factory=dict)
     bases: dict[str, Base] = field(default_factory=dict)
     honest: list[HonestRecord] = field(default_factory=list)
+    gates: tuple[CaseGate, ...] = ()
     vacuous: tuple[Any, ...] = ()
     official_note: dict[str, str] = field(default_factory=dict)
 
@@ -106,6 +108,7 @@ class ProblemSetup:
                 )
                 for name in self.checkers
             },
+            gates=self.gates,
             vacuous=self.vacuous,
             official_note=self.official_note,
             honest_worst={place(request): r.worst for request, r in self.ranges.items()},
@@ -124,6 +127,7 @@ def set_up(problem: Problem, programs: Sequence[Program], checkers: Mapping[str,
     setup = _cases(problem, checkers)
     try:
         _honest(setup, programs)
+        _gate(setup)
         setup.vacuous, setup.official_note = vacuous_pairs(problem, checkers, setup.suites, setup.stage.prepared)
     except BaseException:
         setup.stage.server.close()
@@ -144,19 +148,29 @@ def _cases(problem: Problem, checkers: Mapping[str, Checker]) -> ProblemSetup:
         cases += [(case, suite[number - 1] if number else None) for number, case in enumerate(suite)]
     cases += [(case, None) for case in witnesses]
     stage = Stage(simt.Server(), problem, cases, _tolerances(checkers))
-    requests = dict.fromkeys(
-        request for name, checker in checkers.items() for request in requests_of(checker, suites[name])
-    )
     search = requests_for(witnesses, [Configuration()]) + requests_for(witnesses[:ADVERSARIAL_CASES], ADVERSARIAL)
     return ProblemSetup(
         problem,
         checkers,
         stage,
         suites,
-        list(requests),
+        _union(checkers, suites),
         search,
         {name: requests_of(checkers[name], others[name]) for name in others},
     )
+
+
+def _union(checkers: Mapping[str, Checker], suites: Mapping[str, Sequence[Case]]) -> list[Request]:
+    """The requests of all suites, each once."""
+    return list(dict.fromkeys(r for name, checker in checkers.items() for r in requests_of(checker, suites[name])))
+
+
+def _gate(setup: ProblemSetup) -> None:
+    """Judge the cases, and leave out what a checker drops."""
+    panel = [record.executions for record in setup.honest if record.role == "panel" and not record.gate]
+    setup.gates = case_gates(setup.problem, setup.checkers, setup.suites, setup.stage.prepared, panel)
+    setup.suites = without_invalid(setup.checkers, setup.suites, setup.gates)
+    setup.requests = _union(setup.checkers, setup.suites)
 
 
 def requests_of(checker: Checker, suite: Sequence[Case]) -> list[Request]:

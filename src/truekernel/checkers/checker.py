@@ -43,6 +43,7 @@ class Checker(Protocol):
     `configurations(case)`: how a case is executed; `judge` gets one execution for each, in order. `tolerances`: (atol, rtol) pairs whose
     mismatches must be among the statistics. `reseedable`: all cases draw from random recipes, so that the same suite on other seeds is the
     same checker. `needs_outputs`: it judges tensors (`opinion`) instead of statistics; `judge` then leaves everything open.
+    `gated`: it judges its cases first, and drops those on which honest programs do not pass with a margin.
     """
 
     @property
@@ -77,6 +78,11 @@ class Checker(Protocol):
     @property
     def needs_outputs(self) -> bool:
         """Whether it judges tensors."""
+        ...
+
+    @property
+    def gated(self) -> bool:
+        """Whether it drops cases that fail the gate of validity."""
         ...
 
     def suite(self, problem: Problem) -> list[Case]:

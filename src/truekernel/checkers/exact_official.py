@@ -28,6 +28,7 @@ class ExactOfficial:
     tolerances: tuple[Tolerance, ...] = ()
     reseedable: bool = True
     needs_outputs: bool = False
+    gated: bool = False
 
     def configurations(self, case: Case) -> tuple[Configuration, ...]:  # noqa: ARG002
         """As on a GPU, with what an allocator left."""

@@ -32,6 +32,7 @@ class ExternalChecker:
     tolerances: tuple[Tolerance, ...] = ()
     reseedable: bool = False
     needs_outputs: bool = True
+    gated: bool = False
 
     def configurations(self, case: Case) -> tuple[Configuration, ...]:  # noqa: ARG002
         """As on a GPU, with what an allocator left."""

@@ -35,6 +35,7 @@ class FlatChecker:
     seeds: str
     reseedable: bool = True
     needs_outputs: bool = False
+    gated: bool = False
 
     @property
     def tolerances(self) -> tuple[Tolerance, ...]:

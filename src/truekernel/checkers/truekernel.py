@@ -53,6 +53,7 @@ class Truekernel:
     tolerances: tuple[Tolerance, ...] = ()
     reseedable: bool = False
     needs_outputs: bool = False
+    gated: bool = True
 
     def configurations(self, case: Case) -> tuple[Configuration, ...]:
         """A GPU's schedule, and adversarial ones for a few cases."""

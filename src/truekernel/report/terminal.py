@@ -73,6 +73,7 @@ def _scores(summary: Summary) -> Table:
         "rejects\nright",
         "with quar-\nantined",
         "without\nvacuous",
+        "precision-\nblind cases",
     )
     for score in summary.checkers:
         if score.broken:
@@ -86,6 +87,7 @@ def _scores(summary: Summary) -> Table:
             f"{wording.count(right.hits)} of {wording.count(right.n)}",
             wording.percent(score.miss_with_quarantined.value),
             wording.percent(score.miss_without_vacuous.value),
+            "-" if score.case_counts is None else f"{score.case_counts.blind} of {score.case_counts.cases}",
         )
     return table
 
