@@ -94,9 +94,11 @@ def bind(case: dict[str, Any], memory: Memory) -> Binding:
             arena += padded(buffer["nbytes"])
         checks += [(around[0], (number, False)), (around[1], (number, True))]
     watched = [n for n, b in enumerate(buffers) if b["role"] == "input" and b["nbytes"]]
-    outputs = [n for n in case["outputs"] if buffers[n]["nbytes"]]
+    outputs = [(k, n) for k, n in enumerate(case["outputs"]) if buffers[n]["nbytes"]]
     checks_table = memory.table(range_ for range_, _ in checks)
-    hashed = memory.table(Range(addresses[n], buffers[n]["nbytes"]) for n in (*watched, *outputs))
+    hashed = memory.table(
+        Range(addresses[n], buffers[n]["nbytes"], number=k) for k, n in (*((0, n) for n in watched), *outputs)
+    )
     fills, copies = _contents(buffers, addresses, memory, always)
     words = len(checks_table.ranges) + len(hashed.ranges)
     return Binding(

@@ -25,11 +25,12 @@ _MOST_BLOCKS = 1024
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Bytes on the device, and the value that they are to have."""
+    """Bytes on the device, the value that they are to have, and the number of the output that they hold."""
 
     address: int
     nbytes: int
     value: int = 0
+    number: int = 0
 
 
 @dataclass(slots=True)
@@ -125,7 +126,7 @@ class Memory:
         table = Table(tuple(r for r in ranges if r.nbytes))
         if table.ranges:
             table.address = self.driver.allocate(_RANGE.size * len(table.ranges))
-            packed = b"".join(_RANGE.pack(r.address, r.nbytes, r.value, 0) for r in table.ranges)
+            packed = b"".join(_RANGE.pack(r.address, r.nbytes, r.value, r.number) for r in table.ranges)
             self.driver.upload(table.address, packed)
         return table
 
@@ -151,7 +152,7 @@ class Memory:
             self._launch("tk_check", (len(table.ranges), 1), 1024, [_pointer(table.address), _pointer(found)])
 
     def hash(self, table: Table, sums: int) -> None:
-        """Write 8 bytes for each range to the device address `sums`: its hash."""
+        """Write 8 bytes for each range to the device address `sums`: the sum of its words, as in `numerics.digest`."""
         if table.ranges:
             self.driver.call("cuMemsetD8Async", sums, 0, 8 * len(table.ranges), None)
             grid = (_blocks(table.largest), len(table.ranges))

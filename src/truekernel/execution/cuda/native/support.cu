@@ -3,7 +3,7 @@
 
 struct Range {
   unsigned long long address, bytes;
-  unsigned int value, unused;
+  unsigned int value, number;
 };
 
 typedef unsigned long long u64;
@@ -42,31 +42,31 @@ extern "C" __global__ void tk_check(const Range *ranges, u64 *first_wrong) {
   if (threadIdx.x == 0) first_wrong[blockIdx.x] = lowest;
 }
 
-// Finaliser of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
-__device__ u64 mix(u64 z) {
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-  return z ^ (z >> 31);
+// The word of 16 bytes in truekernel/numerics/digest.py.
+__device__ u64 mixed(u64 index, u64 low, u64 high) {
+  u64 h = low ^ (index * 0x9E3779B97F4A7C15ull + 0xD1B54A32D192ED03ull);
+  h = (h ^ (h >> 32)) * 0xFF51AFD7ED558CCDull;
+  h = ((h ^ (h >> 29)) + high) * 0xC4CEB9FE1A85EC53ull;
+  h = (h ^ (h >> 32)) * 0xFF51AFD7ED558CCDull;
+  return h ^ (h >> 29);
 }
 
-// Adds the hash of each range to sums[number]: the sum over its 8-byte words of mix(word + odd constant * (position + 1)), so that
-// the order of blocks does not matter. A last incomplete word is filled with zeros and its length counts. Ranges start aligned to 16.
+// Adds the words of each range to sums[number]; a range's `number` is that of the output it holds. Ranges start aligned to 16 bytes.
 extern "C" __global__ void tk_hash(const Range *ranges, u64 *sums) {
   const Range range = ranges[blockIdx.y];
-  const u64 pairs = range.bytes / 16;
+  const u64 pairs = range.bytes / 16, index = u64(range.number) << 40;
   const ulonglong2 *words = (const ulonglong2 *)range.address;
   const u64 thread = blockIdx.x * u64(blockDim.x) + threadIdx.x, step = u64(gridDim.x) * blockDim.x;
-  const u64 odd = 0x9e3779b97f4a7c15ull;
   u64 sum = 0;
   for (u64 k = thread; k < pairs; k += step) {
     const ulonglong2 pair = words[k];
-    sum += mix(pair.x + odd * (2 * k + 1)) + mix(pair.y + odd * (2 * k + 2));
+    sum += mixed(index + k, pair.x, pair.y);
   }
-  if (thread == 0) {
+  if (thread == 0 && range.bytes % 16) {
     u64 rest[2] = {0, 0};
     const unsigned char *tail = (const unsigned char *)(range.address + 16 * pairs);
     for (u64 k = 0; k < range.bytes % 16; ++k) rest[k / 8] |= u64(tail[k]) << (8 * (k % 8));
-    sum += mix(rest[0] + odd * (2 * pairs + 1)) + mix(rest[1] + odd * (2 * pairs + 2)) + mix(range.bytes);
+    sum += mixed(index + pairs, rest[0], rest[1]);
   }
   for (int lane = 16; lane; lane /= 2) sum += __shfl_down_sync(0xffffffffu, sum, lane);
   __shared__ u64 warps[32];

@@ -1,0 +1,2 @@
+// NVRTC knows what device code may use of this header by itself.
+#pragma once

@@ -1,0 +1,77 @@
+"""Compile CUDA C++ with NVRTC through `cuda.core`, in this process.
+
+Works with cuda-core 1.x and with the older releases that keep the same names in `cuda.core.experimental`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+from truekernel.execution.cuda.headers import PRELUDE, include_paths
+from truekernel.execution.cuda.options import STANDARD, Options
+
+FILE = "kernel.cu"
+"""What the source is called in diagnostics and line tables."""
+
+
+class NvrtcMissing(Exception):  # noqa: N818 -- a condition of the machine, turned into an error for people by the parent
+    """`cuda.core`, `cuda.bindings` or NVRTC is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """Machine code, or none and why. `symbols`: mangled name of each kernel's name expression."""
+
+    cubin: bytes
+    symbols: dict[str, str]
+    log: str
+
+
+class Nvrtc:
+    """The compiler of this process."""
+
+    def __init__(self) -> None:
+        self._core, self.version = _load()
+        self._include = include_paths(self.version)
+
+    def compile(self, source: str, kernels: tuple[str, ...], options: Options) -> Compiled:
+        """Compile for `options.arch`; whatever the compiler refuses leaves `cubin` empty and is in the log."""
+        assert options.arch is not None
+        settings = self._core.ProgramOptions(
+            name=FILE,
+            arch=options.arch,
+            std=STANDARD,
+            fma=options.fma,
+            debug=options.debug or None,
+            lineinfo=(options.has_lines and not options.debug) or None,
+            include_path=self._include,
+            pre_include=PRELUDE,
+        )
+        try:
+            program = self._core.Program(source, "c++", settings)
+            code = program.compile("cubin", name_expressions=kernels)
+        except Exception as error:
+            return Compiled(b"", {}, str(error))
+        mapping = getattr(code, "symbol_mapping", None) or getattr(code, "_sym_map", None) or {}
+        symbols = {name: s.decode() if isinstance(s, bytes) else str(s) for name, s in mapping.items()}
+        return Compiled(bytes(code.code), symbols, "")
+
+
+def _load() -> tuple[Any, tuple[int, int]]:
+    try:
+        nvrtc = importlib.import_module("cuda.bindings.nvrtc")
+        status, major, minor = nvrtc.nvrtcVersion()
+    except Exception as error:  # an import, a library that is not found, or one that does not load
+        raise NvrtcMissing(f"{type(error).__name__}: {error}") from None
+    if int(status):
+        raise NvrtcMissing(f"nvrtcVersion: {status}")
+    for name in ("cuda.core", "cuda.core.experimental"):
+        try:
+            core = importlib.import_module(name)
+        except ImportError as error:
+            raise NvrtcMissing(f"{type(error).__name__}: {error}") from None
+        if hasattr(core, "ProgramOptions"):
+            return core, (int(major), int(minor))
+    raise NvrtcMissing("cuda.core has no ProgramOptions")

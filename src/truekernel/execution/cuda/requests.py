@@ -1,0 +1,127 @@
+"""One variant's executions as requests to workers: together with others' in a shared worker, or alone in a fresh one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from truekernel.errors import GpuMemoryError, MachineError
+from truekernel.execution.cuda.library import Library
+from truekernel.execution.cuda.wire_cases import CaseMessage
+from truekernel.execution.cuda.worker_process import Answer, RunEnd, WorkerDiedError, WorkerProcess, too_large
+from truekernel.execution.cuda.workers import Workers
+from truekernel.model import Fill
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One execution: `seconds` is its limit; `outputs`: whether they are to be sent back."""
+
+    key: str
+    case: CaseMessage
+    fill: Fill
+    seconds: float
+    outputs: bool
+
+
+@dataclass(slots=True)
+class Attempt:
+    """What is asked of one library."""
+
+    library: Library
+    wanted: Sequence[Wanted]
+    keep_outputs: bool
+    stop_after_timeout: bool
+    stop_at_first_bad: bool
+
+    def shared(self, worker: WorkerProcess) -> dict[int, Answer] | None:
+        """Answers by number; None as soon as anything is suspicious. Raises WorkerDiedError, LibraryError, GpuMemoryError."""
+        answers: dict[int, Answer] = {}
+        left = list(range(len(self.wanted)))
+        while left:
+            some, end = self._request(worker, left, alone=False)
+            if any(answer.suspicious for answer in some.values()) or end.fatal:
+                return None
+            answers.update(some)
+            left = self._left(left, some)
+        return answers
+
+    def alone(self, workers: Workers) -> dict[int, Answer]:
+        """Answers by number, from workers that serve nothing else; the last one is left at work if it lives.
+
+        A timeout is repeated in another worker before it counts. Raises MachineError when workers die twice without a word.
+        """
+        answers: dict[int, Answer] = {}
+        repeated: set[int] = set()
+        deaths = 0
+        left = list(range(len(self.wanted)))
+        while left:
+            worker = workers.ready()
+            try:
+                some, end = self._request(worker, left, alone=True)
+            except WorkerDiedError as error:
+                workers.retire()
+                deaths += 1
+                if deaths == 2:
+                    raise MachineError(f"GPU workers died twice on the same request: {error}") from None
+                continue
+            late = [k for k, a in some.items() if a.status == "timeout" and k not in repeated]
+            repeated.update(late)
+            for number in late:
+                del some[number]
+            answers.update(some)
+            left = self._left(left, some)
+            if end.fatal:
+                workers.retire()
+            worker.contents.difference_update(end.spoiled)
+        return answers
+
+    def _left(self, left: list[int], some: dict[int, Answer]) -> list[int]:
+        """What is still to be executed after the answers `some`."""
+        for answer in some.values():
+            if (self.stop_at_first_bad and answer.status != "ok") or (self.stop_after_timeout and answer.status == "timeout"):
+                return []
+            if answer.status == "memory":
+                return []
+        return [number for number in left if number not in some]
+
+    def _request(
+        self, worker: WorkerProcess, numbers: list[int], *, alone: bool
+    ) -> tuple[dict[int, Answer], RunEnd]:
+        """Run some of the executions; one at a time where their cases do not fit together."""
+        try:
+            for number in numbers:
+                worker.hold(self.wanted[number].case, self.wanted[number].key)
+            found, end = self._send(worker, numbers, alone=alone)
+            if not any(a.status == "memory" for a in found.values()):
+                return found, end
+        except GpuMemoryError:
+            found = {}
+        done = {k: a for k, a in found.items() if a.status != "memory"}
+        if done:
+            return done, RunEnd(len(done), (), False)
+        first = numbers[0]
+        worker.empty()
+        worker.hold(self.wanted[first].case, self.wanted[first].key)
+        found, end = self._send(worker, [first], alone=alone)
+        for answer in found.values():
+            if answer.status == "memory":
+                needed = sum(b["nbytes"] for b in self.wanted[first].case.message["buffers"])
+                raise too_large(self.wanted[first].key, worker.name, needed, min(worker.free_at_start, needed - 1))
+        return found, end
+
+    def _send(self, worker: WorkerProcess, numbers: list[int], *, alone: bool) -> tuple[dict[int, Answer], RunEnd]:
+        found: dict[int, Answer] = {}
+        request = {
+            "ask": "run",
+            "library": worker.load(self.library),
+            "alone": alone,
+            "keep_outputs": self.keep_outputs,
+            "stop_at_first_bad": self.stop_at_first_bad,
+            "executions": [
+                {"key": w.key, "fill": w.fill, "seconds": w.seconds, "judge": w.outputs}
+                for w in (self.wanted[number] for number in numbers)
+            ],
+        }
+        end = worker.run(request, lambda at, answer: found.__setitem__(numbers[at], answer))
+        return found, end

@@ -1,0 +1,315 @@
+"""Execute kernels on a GPU in worker processes that may die without harm."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+
+import torch
+
+from truekernel.errors import BadInputError, GpuMemoryError, MachineError
+from truekernel.execution.cuda.judging import judge, output_tensors
+from truekernel.execution.cuda.library import Library
+from truekernel.execution.cuda.outcomes import hazard_texts, outcome_of
+from truekernel.execution.cuda.requests import Attempt, Wanted
+from truekernel.execution.cuda.wire_cases import CaseMessage, case_message, check_expected
+from truekernel.execution.cuda.worker_process import Answer, LibraryError, WorkerDiedError, WorkerProcess
+from truekernel.execution.cuda.workers import Workers
+from truekernel.execution.simt.server import Run
+from truekernel.model import Configuration, Execution, LaunchPlan, Outcome, Schedule
+from truekernel.numerics.expected import Expected
+from truekernel.numerics.statistics import RHO_LADDER
+
+DEFAULT_SECONDS = 20.0
+LEAST_SECONDS = 0.5
+"""Several processes take turns on a GPU: shorter limits would catch kernels that only had to wait."""
+SCHEDULES: tuple[Schedule, ...] = ("gpu",)
+"""A GPU schedules by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeats:
+    """How often an execution that was repeated differed. `differing`: repetitions whose output, or outcome, is not that of the first; `of`:
+    repetitions after the first. Their quotient is a kill probability when the first is right."""
+
+    executions: list[Execution]
+    differing: int
+    of: int
+
+
+@dataclass(slots=True)
+class _Case:
+    plan: LaunchPlan
+    message: CaseMessage
+    expected: Sequence[Expected] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentinel:
+    library: Library
+    key: str
+    digest: str
+
+
+class Server:
+    """Runs variants in one worker at a time; use as a context manager. Several servers may share a GPU.
+
+    A worker ends with a fault that sticks, a timeout, an overwritten red zone or input, changed resident contents, or a sentinel that gives other
+    bits. What ran since it was last known to be sound counts for nothing and is decided alone in a fresh process.
+    """
+
+    schedules = SCHEDULES
+
+    def __init__(self, device: int = 0) -> None:
+        self._workers = Workers(device)
+        self._cases: dict[str, _Case] = {}
+        self._users: Counter[str] = Counter()
+        self._sentinel: _Sentinel | None = None
+
+    def __enter__(self) -> Server:
+        self._workers.ready()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End all processes; cases stay defined."""
+        self._workers.close()
+
+    @property
+    def workers_started(self) -> int:
+        """Processes that were put to work so far: one more for each that had to end."""
+        return self._workers.started
+
+    @property
+    def gpu(self) -> str:
+        """Name of the GPU, "" before the first worker started."""
+        return self._workers.name
+
+    def define(
+        self,
+        key: str,
+        plan: LaunchPlan,
+        inputs: Mapping[str, torch.Tensor],
+        expected: Sequence[Expected] | None = None,
+        stale: Sequence[torch.Tensor] | None = None,
+        *,
+        mutates: Sequence[str] = (),
+    ) -> None:
+        """Define (or replace) the case `key`; arguments as for `simt.Server.define`. Tensors must not change afterwards.
+
+        Contents go to the GPU with the first execution that needs them; equal ones lie there once. Raises BadInputError when tensors do
+        not fit the plan.
+        """
+        message = case_message(key, plan, inputs, stale, mutates)
+        if expected is not None:
+            check_expected(plan, expected)
+        if key in self._cases:
+            self.forget(key)
+        self._cases[key] = _Case(plan, message, expected)
+        self._users.update(message.contents.keys())
+
+    def forget(self, key: str) -> None:
+        """Give a case's memory back."""
+        case = self._cases.pop(key)
+        self._users.subtract(case.message.contents.keys())
+        unused = [name for name in case.message.contents if self._users[name] <= 0]
+        if self._sentinel is not None and self._sentinel.key == key:
+            self._sentinel = None
+        worker = self._workers.working
+        if worker is not None:
+            try:
+                worker.drop([key], unused)
+            except WorkerDiedError:
+                self._workers.retire()
+
+    def release(self, library: Library) -> None:
+        """Forget a library that was run."""
+        if self._sentinel is not None and self._sentinel.library is library:
+            self._sentinel = None
+        worker = self._workers.working
+        if worker is not None:
+            try:
+                worker.unload(library)
+            except WorkerDiedError:
+                self._workers.retire()
+
+    def watch(self, library: Library, key: str) -> bool:
+        """Take a library that is right as the sentinel: it runs case `key` again after every request, and must give the same bits.
+
+        False, and no sentinel, when it does not end well or three runs of it differ (sums by atomics do). The last one that was taken counts.
+        """
+        self._sentinel = None
+        runs = [self.run(library, 0, [(key, Configuration())]).executions[0] for _ in range(3)]
+        digests = {e.output_hash for e in runs if e.outcome.status == "ok" and not e.hazards}
+        if len(digests) != 1 or any(e.outcome.status != "ok" or e.hazards for e in runs):
+            return False
+        self._sentinel = _Sentinel(library, key, digests.pop())
+        return True
+
+    def run(
+        self,
+        library: Library,
+        variant: int,
+        executions: Sequence[tuple[str, Configuration]],
+        *,
+        cpu_seconds: float | Sequence[float] = DEFAULT_SECONDS,
+        keep_outputs: bool = False,
+        stop_after_timeout: bool = True,
+        stop_at_first_bad: bool = False,
+        tolerances: Sequence[tuple[float, float]] = (),
+        rhos: Sequence[float] = RHO_LADDER,
+    ) -> Run:
+        """Run a library on (case key, configuration) pairs, as `simt.Server.run`; `variant` is 0.
+
+        `cpu_seconds`: limit of each execution, here of wall time; never less than `LEAST_SECONDS`. `Outcome.seconds` is device time.
+        Raises GpuMemoryError for a case that does not fit, BadInputError for a configuration that a GPU does not serve.
+        """
+        library.select(variant)
+        limits = [float(cpu_seconds)] * len(executions) if isinstance(cpu_seconds, int | float) else list(cpu_seconds)
+        wanted = [
+            self._wanted(library, key, configuration, max(limit, LEAST_SECONDS), keep_outputs)
+            for (key, configuration), limit in zip(executions, limits, strict=True)
+        ]
+        attempt = Attempt(library, wanted, keep_outputs, stop_after_timeout, stop_at_first_bad)
+        try:
+            answers = self._decide(attempt)
+            failure = None
+        except LibraryError as error:
+            answers, failure = {}, Outcome("compile_error", message=str(error))
+        except MachineError as error:
+            answers, failure = {}, Outcome("infrastructure", message=str(error))
+        run = Run([], [])
+        for number, (key, configuration) in enumerate(executions):
+            if failure is None and number not in answers:
+                continue
+            answer = answers.get(number)
+            execution, outputs = self._finished(key, configuration, answer, failure, tolerances, rhos)
+            run.executions.append(execution)
+            run.outputs.append(outputs if keep_outputs else None)
+        return run
+
+    def run_many(
+        self,
+        library: Library,
+        variants: Sequence[int],
+        executions: Sequence[tuple[str, Configuration]],
+        *,
+        cpu_seconds: float | Sequence[float] = DEFAULT_SECONDS,
+        keep_outputs: bool = False,
+        stop_after_timeout: bool = True,
+        stop_at_first_bad: bool = False,
+        tolerances: Sequence[tuple[float, float]] = (),
+        rhos: Sequence[float] = RHO_LADDER,
+    ) -> dict[int, Run]:
+        """As `run`, for several variants of one library (there is only number 0)."""
+        return {
+            variant: self.run(
+                library,
+                variant,
+                executions,
+                cpu_seconds=cpu_seconds,
+                keep_outputs=keep_outputs,
+                stop_after_timeout=stop_after_timeout,
+                stop_at_first_bad=stop_at_first_bad,
+                tolerances=tolerances,
+                rhos=rhos,
+            )
+            for variant in variants
+        }
+
+    def repeat(
+        self, library: Library, key: str, configuration: Configuration, times: int, *, cpu_seconds: float = DEFAULT_SECONDS
+    ) -> Repeats:
+        """Execute the same thing `times` times (2 or more) and tell how often it differs from the first."""
+        if times < 2:
+            raise BadInputError(f"times={times}: an execution is repeated 2 times or more")
+        executions = self.run(
+            library, 0, [(key, configuration)] * times, cpu_seconds=cpu_seconds, stop_after_timeout=False
+        ).executions
+        first = executions[0]
+        differing = sum(
+            e.outcome.status != first.outcome.status or e.output_hash != first.output_hash for e in executions[1:]
+        )
+        return Repeats(executions, differing, len(executions) - 1)
+
+    # ---------------------------------------------------------------- deciding
+
+    def _wanted(self, library: Library, key: str, configuration: Configuration, limit: float, keep: bool) -> Wanted:
+        if configuration.checked or library.checked:
+            raise BadInputError("a sanitised execution is asked for: on a GPU use cuda.sanitise")
+        if configuration.schedule not in SCHEDULES:
+            raise BadInputError(f"schedule '{configuration.schedule}': a GPU schedules by itself, use 'gpu'")
+        if key not in self._cases:
+            raise BadInputError(f"no case '{key}' is defined: {len(self._cases)} others are")
+        case = self._cases[key]
+        return Wanted(key, case.message, configuration.fill, limit, keep or case.expected is not None)
+
+    def _decide(self, attempt: Attempt) -> dict[int, Answer]:
+        """Answers of all executions that count, by number."""
+        worker = self._workers.ready()
+        if worker.served:
+            with contextlib.suppress(WorkerDiedError):
+                answers = attempt.shared(worker)
+                if answers is not None and self._sound(worker):
+                    return answers
+            self._workers.retire()
+        answers = attempt.alone(self._workers)
+        self._look_back(answers)
+        return answers
+
+    def _look_back(self, answers: Mapping[int, Answer]) -> None:
+        """After a variant that was alone: end its worker unless it left everything as it was; a stray write is a hazard."""
+        worker = self._workers.working
+        if worker is None:
+            return
+        sound = False
+        with contextlib.suppress(WorkerDiedError, LibraryError):
+            sound = self._sound(worker)
+        if not sound and answers and not any(a.suspicious for a in answers.values()):
+            answers[max(answers)].hazards.append(("far", -1, 0))
+        if not sound or any(a.suspicious for a in answers.values()):
+            self._workers.retire()
+
+    def _sound(self, worker: WorkerProcess) -> bool:
+        """Whether resident contents are unchanged, and the sentinel gives its bits."""
+        if worker.ask({"ask": "verify"}).get("changed") is not None:
+            return False
+        sentinel = self._sentinel
+        if sentinel is None:
+            return True
+        case = self._cases[sentinel.key]
+        wanted = Wanted(sentinel.key, case.message, "poison", DEFAULT_SECONDS, False)
+        answers = Attempt(sentinel.library, [wanted], False, True, True).shared(worker)
+        return answers is not None and answers[0].status == "ok" and answers[0].digest == sentinel.digest
+
+    def _finished(
+        self,
+        key: str,
+        configuration: Configuration,
+        answer: Answer | None,
+        failure: Outcome | None,
+        tolerances: Sequence[tuple[float, float]],
+        rhos: Sequence[float],
+    ) -> tuple[Execution, list[torch.Tensor] | None]:
+        case = self._cases[key]
+        if answer is None:
+            assert failure is not None
+            return Execution(key, configuration, failure), None
+        if answer.status == "memory":
+            raise GpuMemoryError(answer.text)
+        outcome = outcome_of(answer, case.plan)
+        if outcome.status != "ok":
+            return Execution(key, configuration, outcome), None
+        outputs = output_tensors(answer.outputs, case.plan) if answer.outputs or not case.plan.outputs else None
+        statistics: Mapping[str, float] = {}
+        if case.expected is not None and outputs is not None:
+            statistics = judge(outputs, case.expected, configuration.fill, tolerances, rhos)
+        hazards = hazard_texts(answer.hazards, case.plan)
+        return Execution(key, configuration, outcome, statistics, answer.digest, hazards), outputs

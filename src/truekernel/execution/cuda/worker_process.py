@@ -1,0 +1,223 @@
+"""A worker process as its parent sees it: what it holds, what it answers, when it is overdue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from truekernel.errors import GpuMemoryError, GpuMissingError, MachineError
+from truekernel.execution.cuda.compilers import channel_of, end_process, start_module
+from truekernel.execution.cuda.devices import missing
+from truekernel.execution.cuda.library import Library
+from truekernel.execution.cuda.wire import ClosedError, Data, Message, OverdueError
+from truekernel.execution.cuda.wire_cases import CaseMessage
+
+START_SECONDS = 60.0
+ANSWER_SECONDS = 120.0
+GRACE_SECONDS = 5.0
+"""Beyond an execution's own limit, after which a worker that says nothing is killed."""
+
+
+class WorkerDiedError(Exception):
+    """The worker has ended, or said something that it never says; the text is the reason."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """What a worker said of one execution (`running.Report`), with the outputs it sent."""
+
+    status: str
+    seconds: float = 0.0
+    digest: str = ""
+    hazards: list[tuple[str, int, int]] = field(default_factory=list)
+    code: int = 0
+    text: str = ""
+    launch: int = -1
+    free: int = 0
+    outputs: list[memoryview] = field(default_factory=list)
+
+    @property
+    def suspicious(self) -> bool:
+        """Whether the worker's memory or context may have suffered."""
+        return bool(self.hazards) or self.status in ("fault", "timeout")
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnd:
+    """How a request to run ended: number of executions that were answered, contents to send again, and whether the worker is lost."""
+
+    done: int
+    spoiled: tuple[str, ...]
+    fatal: bool
+
+
+class WorkerProcess:
+    """One worker with a context on `device`. `name`, `arch`, `total`, `free_at_start`: of its GPU (bytes)."""
+
+    def __init__(self, device: int) -> None:
+        self.device = device
+        self._process = start_module("truekernel.execution.cuda.worker")
+        self._channel = channel_of(self._process)
+        self.contents: set[str] = set()
+        self.cases: set[str] = set()
+        self.libraries: dict[int, Library] = {}
+        self.served = 0
+        """Requests to run that it has served."""
+        self.name, self.arch, self.total, self.free_at_start = "", "", 0, 0
+        self._numbers = 0
+        self._opened = False
+        self._channel.send({"ask": "open", "device": device})
+
+    @property
+    def pid(self) -> int:
+        """Its process number."""
+        return self._process.pid
+
+    def open(self, support: Callable[[str], bytes]) -> None:
+        """Wait for its context, load the support kernels that `support(arch)` gives, and have the GPU prove that it computes.
+
+        Raises GpuMissingError when there is no GPU or a wrong result, MachineError when the process does not come up.
+        """
+        if self._opened:
+            return
+        try:
+            hello, _ = self._channel.receive(START_SECONDS)
+            if "error" in hello:
+                raise missing(str(hello["error"]), str(hello.get("text", "")))
+            self.name, self.arch = str(hello["name"]), str(hello["arch"])
+            self.total, self.free_at_start = int(hello["total"]), int(hello["free"])
+            self._channel.send({"ask": "support"}, [support(self.arch)])
+            health, _ = self._channel.receive(START_SECONDS)
+        except OverdueError:
+            self.end()
+            raise MachineError(f"a GPU worker did not start within {START_SECONDS:g} s: check nvidia-smi") from None
+        except ClosedError:
+            self.end()
+            raise MachineError("a GPU worker died while it started: check nvidia-smi and free memory") from None
+        except BaseException:
+            self.end()
+            raise
+        if health.get("healthy") is not True:
+            self.end()
+            raise GpuMissingError(
+                f"{self.name} does not compute what it should ({health.get('text', 'a probe kernel gave wrong numbers')}): restart the machine"
+            )
+        self._opened = True
+
+    def ask(self, message: Message, payload: Iterable[Data] = ()) -> Message:
+        """Send a request that has one answer. Raises WorkerDiedError."""
+        try:
+            self._channel.send(message, list(payload))
+            answer, _ = self._channel.receive(ANSWER_SECONDS)
+        except (ClosedError, OverdueError) as error:
+            raise WorkerDiedError(str(error) or "no answer") from None
+        if answer.get("error") in ("driver", "no_driver"):
+            raise WorkerDiedError(str(answer.get("text")))
+        return answer
+
+    def hold(self, case: CaseMessage, title: str) -> None:
+        """Define a case unless the worker has it, with the contents that it lacks. Raises GpuMemoryError with `title`, WorkerDiedError."""
+        for name, data in case.contents.items():
+            if name not in self.contents:
+                answer = self.ask({"ask": "content", "name": name}, [data])
+                if answer.get("error") == "memory":
+                    raise too_large(title, self.name, int(answer["wanted"]), int(answer["free"]))
+                self.contents.add(name)
+        if case.message["key"] not in self.cases:
+            self.ask(case.message)
+            self.cases.add(case.message["key"])
+
+    def drop(self, keys: Iterable[str], contents: Iterable[str]) -> None:
+        """Forget cases, and free contents, that it holds."""
+        for key in [k for k in keys if k in self.cases]:
+            self.cases.discard(key)
+            self.ask({"ask": "forget", "key": key})
+        held = [name for name in contents if name in self.contents]
+        if held:
+            self.contents.difference_update(held)
+            self.ask({"ask": "drop", "names": held})
+
+    def empty(self) -> None:
+        """Forget all cases and free all contents."""
+        self.drop(list(self.cases), list(self.contents))
+
+    def load(self, library: Library) -> int:
+        """Number of a library in the worker, which is sent when it is not there."""
+        for number, held in self.libraries.items():
+            if held is library:
+                return number
+        self._numbers += 1
+        self.ask({"ask": "library", "number": self._numbers, "symbols": dict(library.symbols)}, [library.cubin])
+        self.libraries[self._numbers] = library
+        return self._numbers
+
+    def unload(self, library: Library) -> None:
+        """Forget a library."""
+        for number in [n for n, held in self.libraries.items() if held is library]:
+            del self.libraries[number]
+            self.ask({"ask": "release", "number": number})
+
+    def run(self, request: Message, take: Callable[[int, Answer], None]) -> RunEnd:
+        """Run `request`; `take(number, answer)` for each execution. Raises WorkerDiedError when the worker ends without a word."""
+        self.served += 1
+        limits = [execution["seconds"] for execution in request["executions"]]
+        at = 0
+        try:
+            self._channel.send(request)
+            while True:
+                limit = limits[at] if at < len(limits) else 0.0
+                message, payload = self._channel.receive(limit + GRACE_SECONDS)
+                if "execution" not in message:
+                    break
+                take(at, _answer(message, payload))
+                at += 1
+        except OverdueError:
+            if at < len(limits):
+                take(at, Answer("timeout", seconds=limits[at], text="the worker did not answer and was killed"))
+            return RunEnd(at + 1, (), True)
+        except (ClosedError, KeyError, TypeError, ValueError) as error:
+            raise WorkerDiedError(str(error)) from None
+        if message.get("error") == "library":
+            raise LibraryError(str(message.get("text")))
+        if "done" not in message:
+            raise WorkerDiedError(str(message.get("text", "no end of the request")))
+        return RunEnd(int(message["done"]), tuple(map(str, message["spoiled"])), bool(message["fatal"]))
+
+    def end(self) -> None:
+        """Kill it and wait until the system has taken the process back."""
+        end_process(self._process)
+
+
+class LibraryError(Exception):
+    """The driver does not load a library."""
+
+
+def too_large(title: str, gpu: str, wanted: int, free: int) -> GpuMemoryError:
+    """The error for a case that needs `wanted` bytes where `free` are there."""
+    share = max(1, int(90 * free / max(wanted, 1)))
+    return GpuMemoryError(
+        f"case '{title}' needs {wanted / 2**30:.1f} GiB on the {gpu or 'GPU'}, {free / 2**30:.1f} GiB are free: "
+        f"shrink its batch or spatial axes to {min(share, 90)} % of its elements or fewer, or use a larger GPU"
+    )
+
+
+def _answer(message: Mapping[str, Any], payload: bytearray) -> Answer:
+    """An answer, checked: its process ran foreign code. Raises KeyError, TypeError or ValueError for what is none."""
+    outputs, at = [], 0
+    for size in message["outputs"]:
+        outputs.append(memoryview(payload)[at : at + int(size)])
+        at += int(size)
+    if at != len(payload):
+        raise ValueError(f"{len(payload)} bytes of outputs, {at} announced")
+    return Answer(
+        status=str(message["status"]),
+        seconds=float(message["seconds"]),
+        digest=str(message["digest"]),
+        hazards=[(str(kind), int(buffer), int(offset)) for kind, buffer, offset in message["hazards"]],
+        code=int(message["code"]),
+        text=str(message["text"]),
+        launch=int(message["launch"]),
+        free=int(message.get("free", 0)),
+        outputs=outputs,
+    )
