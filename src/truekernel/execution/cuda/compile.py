@@ -33,9 +33,7 @@ class ManyResult:
         return tuple(self.members.values())
 
 
-def compile_single(
-    source: str, kernels: Sequence[str], options: Options | None = None
-) -> Library | CompileFailure:
+def compile_single(source: str, kernels: Sequence[str], options: Options | None = None) -> Library | CompileFailure:
     """Compile one source. `kernels`: name expressions of the kernels that will be launched.
 
     Raises NvrtcMissingError without a compiler, GpuMissingError when `options.arch` is None and there is no GPU to ask.

@@ -7,7 +7,9 @@ import re
 from truekernel.execution.cuda.nvrtc import FILE
 from truekernel.execution.simt.library import CompileFailure
 
-_ERROR = re.compile(r"^(?P<file>[^\n(]+)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<message>[^\n]*)", re.MULTILINE)
+_ERROR = re.compile(
+    r"^(?P<file>[^\n(]+)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<message>[^\n]*)", re.MULTILINE
+)
 _CARET = re.compile(r"\n[^\n]*\n(?P<indent> *)\^")
 _PTXAS = re.compile(r"^ptxas (?:fatal|error)\s*: (?P<message>[^\n]*)", re.MULTILINE)
 _NAMES = "__nv_name_map"

@@ -74,9 +74,7 @@ def _parse(cubin: bytes) -> Cubin:
     raw = [_SECTION.unpack_from(cubin, offset + _SECTION.size * k) for k in range(count)]
     texts = cubin[raw[names][4] : raw[names][4] + raw[names][5]]
     sections = tuple(
-        Section(
-            _text(texts, r[0]), r[1], r[6], r[5], b"" if r[1] == _NOBITS else cubin[r[4] : r[4] + r[5]]
-        )
+        Section(_text(texts, r[0]), r[1], r[6], r[5], b"" if r[1] == _NOBITS else cubin[r[4] : r[4] + r[5]])
         for r in raw
     )
     symbols: list[Symbol] = []
@@ -96,7 +94,7 @@ def code_hash(cubin: bytes, symbols: Iterable[str]) -> str:
     """16 hex digits over the machine code of the kernels `symbols`, in that order, and of all that they refer to."""
     parsed = parse(cubin)
     digest = hashlib.sha256()
-    seen: dict[str, int] = {}
+    seen: set[str] = set()
     queue = list(symbols)
     for name in queue:
         if parsed.section(f".text.{name}") is None:
@@ -105,17 +103,19 @@ def code_hash(cubin: bytes, symbols: Iterable[str]) -> str:
         name = queue.pop(0)
         if name in seen:
             continue
-        seen[name] = len(seen)
-        for part, called in _parts(parsed, name, seen):
+        seen.add(name)
+        for part, called in _parts(parsed, name):
             digest.update(len(part).to_bytes(8, "little") + part)
             queue += called
     for section in parsed.sections:  # global variables: whichever kernel uses them
-        if section.name in (".nv.global", ".nv.global.init", ".nv.constant3") or section.name.startswith(".nv.constant3"):
+        if section.name in (".nv.global", ".nv.global.init", ".nv.constant3") or section.name.startswith(
+            ".nv.constant3"
+        ):
             digest.update(_plain(section))
     return digest.hexdigest()[:16]
 
 
-def _parts(cubin: Cubin, name: str, seen: dict[str, int]) -> Iterable[tuple[bytes, list[str]]]:
+def _parts(cubin: Cubin, name: str) -> Iterable[tuple[bytes, list[str]]]:
     """Bytes that identify one function, and functions that it calls."""
     code = cubin.section(f".text.{name}")
     if code is None:

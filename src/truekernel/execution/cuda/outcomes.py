@@ -30,7 +30,9 @@ def outcome_of(answer: Answer, plan: LaunchPlan) -> Outcome:
     if answer.status == "fault":
         return Outcome(STATUSES.get(answer.code, "crash"), Where(), answer.text, answer.seconds)
     if answer.status == "timeout":
-        return Outcome("timeout", message=answer.text or f"did not end within {answer.seconds:g} s", seconds=answer.seconds)
+        return Outcome(
+            "timeout", message=answer.text or f"did not end within {answer.seconds:g} s", seconds=answer.seconds
+        )
     if answer.status == "no_kernel":
         return Outcome("compile_error", message=f"the library has no kernel '{answer.text}'")
     return Outcome("infrastructure", message=f"{answer.status}: {answer.text}")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from truekernel.errors import GpuMemoryError, MachineError
+from truekernel.execution.cuda.judging import judge_library
 from truekernel.execution.cuda.library import Library
 from truekernel.execution.cuda.wire_cases import CaseMessage
 from truekernel.execution.cuda.worker_process import Answer, RunEnd, WorkerDiedError, WorkerProcess, too_large
@@ -15,13 +16,15 @@ from truekernel.model import Fill
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """One execution: `seconds` is its limit; `outputs`: whether they are to be sent back."""
+    """One execution: `seconds` is its limit; `outputs`: whether they are to be sent back; `judges`: kernels that judge them on the device, none where
+    nothing is to be judged there."""
 
     key: str
     case: CaseMessage
     fill: Fill
     seconds: float
     outputs: bool
+    judges: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -30,9 +33,15 @@ class Attempt:
 
     library: Library
     wanted: Sequence[Wanted]
-    keep_outputs: bool
     stop_after_timeout: bool
     stop_at_first_bad: bool
+    tolerances: Sequence[tuple[float, float]] = ()
+    rhos: Sequence[float] = ()
+
+    def on_host(self) -> Attempt:
+        """The same with outputs sent back instead of judged on the device."""
+        wanted = [replace(w, outputs=w.outputs or bool(w.judges), judges=()) for w in self.wanted]
+        return replace(self, wanted=wanted)
 
     def shared(self, worker: WorkerProcess) -> dict[int, Answer] | None:
         """Answers by number; None as soon as anything is suspicious. Raises WorkerDiedError, LibraryError, GpuMemoryError."""
@@ -79,15 +88,15 @@ class Attempt:
     def _left(self, left: list[int], some: dict[int, Answer]) -> list[int]:
         """What is still to be executed after the answers `some`."""
         for answer in some.values():
-            if (self.stop_at_first_bad and answer.status != "ok") or (self.stop_after_timeout and answer.status == "timeout"):
+            if (self.stop_at_first_bad and answer.status != "ok") or (
+                self.stop_after_timeout and answer.status == "timeout"
+            ):
                 return []
             if answer.status == "memory":
                 return []
         return [number for number in left if number not in some]
 
-    def _request(
-        self, worker: WorkerProcess, numbers: list[int], *, alone: bool
-    ) -> tuple[dict[int, Answer], RunEnd]:
+    def _request(self, worker: WorkerProcess, numbers: list[int], *, alone: bool) -> tuple[dict[int, Answer], RunEnd]:
         """Run some of the executions; one at a time where their cases do not fit together."""
         try:
             for number in numbers:
@@ -112,14 +121,18 @@ class Attempt:
 
     def _send(self, worker: WorkerProcess, numbers: list[int], *, alone: bool) -> tuple[dict[int, Answer], RunEnd]:
         found: dict[int, Answer] = {}
+        lacking = {kernel for number in numbers for kernel in self.wanted[number].judges} - worker.judges
+        if lacking:
+            worker.load_judges(judge_library(tuple(sorted(lacking)), worker.arch))
         request = {
             "ask": "run",
             "library": worker.load(self.library),
             "alone": alone,
-            "keep_outputs": self.keep_outputs,
             "stop_at_first_bad": self.stop_at_first_bad,
+            "tolerances": [list(pair) for pair in self.tolerances],
+            "rhos": list(self.rhos),
             "executions": [
-                {"key": w.key, "fill": w.fill, "seconds": w.seconds, "judge": w.outputs}
+                {"key": w.key, "fill": w.fill, "seconds": w.seconds, "outputs": w.outputs, "judge": bool(w.judges)}
                 for w in (self.wanted[number] for number in numbers)
             ],
         }

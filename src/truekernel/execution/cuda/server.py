@@ -11,7 +11,7 @@ from types import TracebackType
 import torch
 
 from truekernel.errors import BadInputError, GpuMemoryError, MachineError
-from truekernel.execution.cuda.judging import judge, output_tensors
+from truekernel.execution.cuda.judging import judge, judge_kernels, output_tensors
 from truekernel.execution.cuda.library import Library
 from truekernel.execution.cuda.outcomes import hazard_texts, outcome_of
 from truekernel.execution.cuda.requests import Attempt, Wanted
@@ -107,9 +107,9 @@ class Server:
         Contents go to the GPU with the first execution that needs them; equal ones lie there once. Raises BadInputError when tensors do
         not fit the plan.
         """
-        message = case_message(key, plan, inputs, stale, mutates)
         if expected is not None:
             check_expected(plan, expected)
+        message = case_message(key, plan, inputs, stale, mutates, expected)
         if key in self._cases:
             self.forget(key)
         self._cases[key] = _Case(plan, message, expected)
@@ -174,10 +174,10 @@ class Server:
         library.select(variant)
         limits = [float(cpu_seconds)] * len(executions) if isinstance(cpu_seconds, int | float) else list(cpu_seconds)
         wanted = [
-            self._wanted(library, key, configuration, max(limit, LEAST_SECONDS), keep_outputs)
+            self._wanted(library, key, configuration, max(limit, LEAST_SECONDS), keep_outputs, tolerances, rhos)
             for (key, configuration), limit in zip(executions, limits, strict=True)
         ]
-        attempt = Attempt(library, wanted, keep_outputs, stop_after_timeout, stop_at_first_bad)
+        attempt = Attempt(library, wanted, stop_after_timeout, stop_at_first_bad, tolerances, rhos)
         try:
             answers = self._decide(attempt)
             failure = None
@@ -225,7 +225,13 @@ class Server:
         }
 
     def repeat(
-        self, library: Library, key: str, configuration: Configuration, times: int, *, cpu_seconds: float = DEFAULT_SECONDS
+        self,
+        library: Library,
+        key: str,
+        configuration: Configuration,
+        times: int,
+        *,
+        cpu_seconds: float = DEFAULT_SECONDS,
     ) -> Repeats:
         """Execute the same thing `times` times (2 or more) and tell how often it differs from the first."""
         if times < 2:
@@ -241,7 +247,16 @@ class Server:
 
     # ---------------------------------------------------------------- deciding
 
-    def _wanted(self, library: Library, key: str, configuration: Configuration, limit: float, keep: bool) -> Wanted:
+    def _wanted(
+        self,
+        library: Library,
+        key: str,
+        configuration: Configuration,
+        limit: float,
+        keep: bool,
+        tolerances: Sequence[tuple[float, float]],
+        rhos: Sequence[float],
+    ) -> Wanted:
         if configuration.checked or library.checked:
             raise BadInputError("a sanitised execution is asked for: on a GPU use cuda.sanitise")
         if configuration.schedule not in SCHEDULES:
@@ -249,7 +264,9 @@ class Server:
         if key not in self._cases:
             raise BadInputError(f"no case '{key}' is defined: {len(self._cases)} others are")
         case = self._cases[key]
-        return Wanted(key, case.message, configuration.fill, limit, keep or case.expected is not None)
+        dtypes = [want.dtype for want in case.expected or ()]
+        judges = judge_kernels(dtypes, tolerances, rhos) if dtypes else ()
+        return Wanted(key, case.message, configuration.fill, limit, keep, judges)
 
     def _decide(self, attempt: Attempt) -> dict[int, Answer]:
         """Answers of all executions that count, by number."""
@@ -261,21 +278,28 @@ class Server:
                     return answers
             self._workers.retire()
         answers = attempt.alone(self._workers)
-        self._look_back(answers)
+        if self._left_sound(answers):
+            return answers
+        # A stray write, which may have hit the references too: judge once more, here.
+        answers = attempt.on_host().alone(self._workers)
+        self._workers.retire()
+        for answer in answers.values():
+            if answer.status == "ok" and not answer.suspicious:
+                answer.hazards.append(("far", -1, 0))
         return answers
 
-    def _look_back(self, answers: Mapping[int, Answer]) -> None:
-        """After a variant that was alone: end its worker unless it left everything as it was; a stray write is a hazard."""
+    def _left_sound(self, answers: Mapping[int, Answer]) -> bool:
+        """After a variant that was alone: end its worker unless it left everything as it was. False for changes that nothing announced."""
         worker = self._workers.working
         if worker is None:
-            return
+            return True
         sound = False
         with contextlib.suppress(WorkerDiedError, LibraryError):
             sound = self._sound(worker)
-        if not sound and answers and not any(a.suspicious for a in answers.values()):
-            answers[max(answers)].hazards.append(("far", -1, 0))
-        if not sound or any(a.suspicious for a in answers.values()):
+        announced = any(answer.suspicious for answer in answers.values())
+        if not sound or announced:
             self._workers.retire()
+        return sound or announced
 
     def _sound(self, worker: WorkerProcess) -> bool:
         """Whether resident contents are unchanged, and the sentinel gives its bits."""
@@ -286,7 +310,7 @@ class Server:
             return True
         case = self._cases[sentinel.key]
         wanted = Wanted(sentinel.key, case.message, "poison", DEFAULT_SECONDS, False)
-        answers = Attempt(sentinel.library, [wanted], False, True, True).shared(worker)
+        answers = Attempt(sentinel.library, [wanted], True, True).shared(worker)
         return answers is not None and answers[0].status == "ok" and answers[0].digest == sentinel.digest
 
     def _finished(
@@ -307,9 +331,9 @@ class Server:
         outcome = outcome_of(answer, case.plan)
         if outcome.status != "ok":
             return Execution(key, configuration, outcome), None
-        outputs = output_tensors(answer.outputs, case.plan) if answer.outputs or not case.plan.outputs else None
+        outputs = output_tensors(answer.outputs, case.plan) if answer.outputs else None
         statistics: Mapping[str, float] = {}
-        if case.expected is not None and outputs is not None:
-            statistics = judge(outputs, case.expected, configuration.fill, tolerances, rhos)
+        if case.expected is not None:
+            statistics = judge(answer.values, outputs, case.expected, configuration.fill, tolerances, rhos)
         hazards = hazard_texts(answer.hazards, case.plan)
         return Execution(key, configuration, outcome, statistics, answer.digest, hazards), outputs

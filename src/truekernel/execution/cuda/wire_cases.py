@@ -30,11 +30,13 @@ def case_message(
     inputs: Mapping[str, torch.Tensor],
     stale: Sequence[torch.Tensor] | None,
     mutates: Sequence[str],
+    expected: Sequence[Expected] | None = None,
 ) -> CaseMessage:
-    """The message {"ask": "case", key, buffers, launches, outputs}.
+    """The message {"ask": "case", key, buffers, launches, outputs, references}.
 
     A buffer: name, nbytes, role (input = nothing may write it; mutable; empty; zeros), content (of input and mutable), stale (of empty,
     when known). An argument: ["buffer", number, offset in bytes] or ["scalar", its bytes in hexadecimal].
+    `references`: for each output what it is compared with, as contents; none without `expected`.
     Raises BadInputError when tensors do not fit the plan.
     """
     contents: dict[str, memoryview | bytes] = {}
@@ -56,8 +58,25 @@ def case_message(
         "buffers": buffers,
         "launches": [_launch(launch) for launch in plan.launches],
         "outputs": list(plan.outputs),
+        "references": [_reference(want, contents) for want in expected or ()],
     }
     return CaseMessage(message, contents)
+
+
+def _reference(want: Expected, contents: dict[str, memoryview | bytes]) -> dict[str, Any]:
+    table = want.ties if want.kind == "index" else None
+    wide = {"truth": want.truth, "scale": want.scale, "spread": want.spread, "ties": table}
+    return {
+        "dtype": want.dtype,
+        "kind": want.kind,
+        "elements": want.elements,
+        "ties_length": int(table.shape[-1]) if table is not None else 0,
+        "published": _keep(contents, tensor_bytes(want.published)),
+        **{
+            name: None if tensor is None else _keep(contents, tensor_bytes(tensor.to(torch.float64)))
+            for name, tensor in wide.items()
+        },
+    }
 
 
 def check_expected(plan: LaunchPlan, expected: Sequence[Expected]) -> None:

@@ -13,6 +13,7 @@ from ctypes import c_void_p
 from typing import Any
 
 from truekernel.execution.cuda.device_memory import Memory
+from truekernel.execution.cuda.device_judging import Judging
 from truekernel.execution.cuda.driver import OUT_OF_MEMORY, Driver, DriverError, DriverMissingError
 from truekernel.execution.cuda.running import Executor, Report
 from truekernel.execution.cuda.wire import Channel, ClosedError, Message
@@ -26,6 +27,7 @@ class Worker:
         self.driver: Driver
         self.memory: Memory
         self.executor: Executor
+        self.judging: Judging
         self._device = 0
         self._libraries: dict[int, tuple[dict[str, str], bytes]] = {}
 
@@ -58,6 +60,7 @@ class Worker:
         """Load the support kernels and prove that the device computes."""
         self.memory = Memory(self.driver, bytes(payload))
         self.executor = Executor(self.memory)
+        self.judging = Judging(self.memory)
         return {"healthy": self.memory.probe(), "free": self.driver.free_memory()}
 
     def ask_content(self, request: Message, payload: bytearray) -> Message:
@@ -84,6 +87,11 @@ class Worker:
     def ask_forget(self, request: Message, _payload: bytearray) -> Message:
         """Forget a case."""
         self.executor.forget(request["key"])
+        return {}
+
+    def ask_judge(self, request: Message, payload: bytearray) -> Message:
+        """Load kernels that judge."""
+        self.judging.machine.add(bytes(payload), request["symbols"])
         return {}
 
     def ask_library(self, request: Message, payload: bytearray) -> Message:
@@ -123,8 +131,7 @@ class Worker:
         done = 0
         for execution in request["executions"]:
             report = self.executor.execute(execution["key"], functions, execution["fill"], execution["seconds"])
-            keep = request["keep_outputs"] or execution["judge"]
-            self._answer(done, execution["key"], report, keep)
+            self._answer(done, execution, report, request)
             done += 1
             if report.fatal:
                 return {"done": done, "spoiled": [], "fatal": True}
@@ -149,8 +156,14 @@ class Worker:
                 continue  # the execution that needs it says so
         return found
 
-    def _answer(self, number: int, key: str, report: Report, keep: bool) -> None:
-        outputs = self.executor.outputs(key) if keep and report.status == "ok" else []
+    def _answer(self, number: int, execution: Message, report: Report, request: Message) -> None:
+        key, good = execution["key"], report.status == "ok"
+        outputs = self.executor.outputs(key) if execution["outputs"] and good else []
+        values = None
+        if execution["judge"] and good:
+            case, binding = self.executor.cases[key], self.executor.binding(key)
+            pairs = [(atol, rtol) for atol, rtol in request["tolerances"]]
+            values = self.judging.values(case, binding, execution["fill"], pairs, request["rhos"])
         message: dict[str, Any] = {
             "execution": number,
             "status": report.status,
@@ -161,6 +174,7 @@ class Worker:
             "text": report.text,
             "launch": report.launch,
             "outputs": [len(o) for o in outputs],
+            "values": values,
         }
         if report.status == "memory":
             message["free"] = self.driver.free_memory()

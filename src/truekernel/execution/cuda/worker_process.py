@@ -36,6 +36,8 @@ class Answer:
     launch: int = -1
     free: int = 0
     outputs: list[memoryview] = field(default_factory=list)
+    values: list[float] | None = None
+    """Statistics in the order of their names."""
 
     @property
     def suspicious(self) -> bool:
@@ -61,6 +63,8 @@ class WorkerProcess:
         self._channel = channel_of(self._process)
         self.contents: set[str] = set()
         self.cases: set[str] = set()
+        self.judges: set[str] = set()
+        """Judging kernels that it has loaded."""
         self.libraries: dict[int, Library] = {}
         self.served = 0
         """Requests to run that it has served."""
@@ -152,6 +156,11 @@ class WorkerProcess:
         self.libraries[self._numbers] = library
         return self._numbers
 
+    def load_judges(self, library: Library) -> None:
+        """Have it load judging kernels."""
+        self.ask({"ask": "judge", "symbols": dict(library.symbols)}, [library.cubin])
+        self.judges.update(library.kernels)
+
     def unload(self, library: Library) -> None:
         """Forget a library."""
         for number in [n for n, held in self.libraries.items() if held is library]:
@@ -219,5 +228,6 @@ def _answer(message: Mapping[str, Any], payload: bytearray) -> Answer:
         text=str(message["text"]),
         launch=int(message["launch"]),
         free=int(message.get("free", 0)),
+        values=None if message["values"] is None else [float(value) for value in message["values"]],
         outputs=outputs,
     )
