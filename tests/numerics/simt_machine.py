@@ -16,7 +16,7 @@ class SimtMachine:
     """Buffers have made-up addresses; launches are collected and run, from the first, when something is downloaded."""
 
     def __init__(self, source, kernels: Sequence[str], *, checked: bool = False) -> None:
-        library = simt.compile_single(source(), kernels, simt.Options(checked=checked))
+        library = simt.compile_single(source(), kernels, simt.Options(fma=False, checked=checked))
         assert not isinstance(library, simt.CompileFailure), str(library)
         self.library = library
         self.configuration = Configuration(checked=checked)
@@ -72,7 +72,7 @@ class SimtMachine:
         value = int.from_bytes(data, "little")
         if len(data) == 4:
             return ScalarArg("int", value - (1 << 32) if value >> 31 else value)
-        if value >= FIRST:
+        if FIRST <= value < FIRST + len(self.contents) * STEP:
             number, offset = divmod(value - FIRST, STEP)
             return BufferArg(number, offset)
         return ScalarArg("unsigned long long", value)

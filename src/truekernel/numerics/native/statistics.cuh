@@ -20,7 +20,7 @@ enum Field { kFlat = 0, kWorst, kSquares, kSigned, kNonfinite, kUnwritten, kDige
 
 static __device__ __forceinline__ double infinity64() { return __longlong_as_double(0x7FF0000000000000LL); }
 static __device__ __forceinline__ float infinity32() { return __int_as_float(0x7F800000); }
-static __device__ __forceinline__ bool finite(double x) { return fabs(x) < infinity64(); }
+static __device__ __forceinline__ bool is_finite(double x) { return fabs(x) < infinity64(); }
 
 static __device__ __forceinline__ float half_to_float(unsigned h) {
   const unsigned magnitude = (h & 0x7FFFu) << 13, sign = (h & 0x8000u) << 16;
@@ -239,7 +239,7 @@ static __device__ __forceinline__ void widen_flat(const Question<F, Tolerances, 
   const double o = to_double<F>(output), r = to_double<F>(published);
   if (o == r || answer.flat >= kLimit) return;
   const double quotient = fabs(o - r) / (1.0 + fabs(o));
-  const double value = finite(o) && finite(r) && quotient < kLimit ? quotient : kLimit;
+  const double value = is_finite(o) && is_finite(r) && quotient < kLimit ? quotient : kLimit;
   if (value > answer.flat) {
     answer.flat = value;
     answer.low = F::low(value);
@@ -295,7 +295,7 @@ static __device__ __forceinline__ void measure(const Question<F, Tolerances, Rho
   if (outside) {
     error = kLimit;
   } else if (!(fabs(error) <= kLimit)) {
-    if (finite(got) && finite(truth)) {
+    if (is_finite(got) && is_finite(truth)) {
       error = error < 0 ? -kLimit : kLimit;
     } else {
       answer.nonfinite += !(got == truth || (got != got && truth != truth));
