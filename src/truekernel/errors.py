@@ -50,3 +50,17 @@ class MachineError(TruekernelError):
     """The machine failed (a worker died, the disk is full); never blamed on a kernel."""
 
     exit_code = 3
+
+
+class GpuMissingError(TruekernelError):
+    """No NVIDIA GPU can be used: no driver, no device, or one that does not compute; the text says which."""
+
+    exit_code = 3
+
+
+class NvrtcMissingError(CompilerMissingError):
+    """The run-time compiler for GPUs, or `cuda.core` through which it is called, is not installed."""
+
+
+class GpuMemoryError(TruekernelError):
+    """A case does not fit the GPU's memory; the text names the case and a size that fits."""

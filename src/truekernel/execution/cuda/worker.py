@@ -12,8 +12,8 @@ import sys
 from ctypes import c_void_p
 from typing import Any
 
-from truekernel.execution.cuda.device_memory import Memory
 from truekernel.execution.cuda.device_judging import Judging
+from truekernel.execution.cuda.device_memory import Memory
 from truekernel.execution.cuda.driver import OUT_OF_MEMORY, Driver, DriverError, DriverMissingError
 from truekernel.execution.cuda.running import Executor, Report
 from truekernel.execution.cuda.wire import Channel, ClosedError, Message
