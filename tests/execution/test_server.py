@@ -200,8 +200,28 @@ def test_writes_beside_a_buffer_are_hazards(server):
     for index, said in (("i + 1", "wrote behind"), ("i - 1", "wrote before")):
         run = server.run(compiled(edited(VADD, {"c[i]": f"c[{index}]"})), 0, [("case", Configuration())])
         (hazard,) = run.executions[0].hazards
-        assert hazard.startswith(said) and run.executions[0].outcome.status == "ok"
+        assert hazard.startswith(f"out_of_bounds: {said}") and run.executions[0].outcome.status == "ok"
     assert server.run(compiled(VADD), 0, [("case", Configuration())]).executions[0].hazards == ()
+
+
+def test_barriers_that_threads_meet_apart_are_a_hazard_where_a_gpu_goes_on(server):
+    for condition, said in (
+        ("i < 8", ["barrier_divergence: threads of one block meet at different barriers, line 4"]),
+        ("n > 0", []),
+    ):
+        body = f"  if ({condition}) __syncthreads();\n  else __syncthreads();\n  if (i < n) c[i] = a[i] + b[i];"
+        library = compiled(kernel(body))
+        (plain,) = server.run(library, 0, [("case", Configuration())]).executions
+        (reverse,) = server.run(library, 0, [("case", Configuration(schedule="reverse"))]).executions
+        assert plain.outcome.status == "ok" and list(plain.hazards) == said
+        assert reverse.outcome.status == ("barrier_divergence" if said else "ok")
+
+
+def test_a_shuffle_from_a_lane_that_takes_no_part_is_a_hazard(server):
+    for lane, said in ((20, ["race: a shuffle reads a lane that does not take part, line 3"]), (3, [])):
+        body = f"  if (i < 8) c[i] = __shfl_sync(0xffu, a[i], {lane});\n  else if (i < n) c[i] = 0;"
+        (run,) = server.run(compiled(kernel(body)), 0, [("case", Configuration())]).executions
+        assert run.outcome.status == "ok" and list(run.hazards) == said
 
 
 def test_same_configuration_same_bits_and_schedules_that_matter_differ(server):

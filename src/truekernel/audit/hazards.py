@@ -30,7 +30,7 @@ def add_hazards(
     for mutant in mutants:
         record = records[mutant.id]
         found = [
-            Hazard(outcome="out_of_bounds", message=text, schedule=e.configuration.schedule)
+            Hazard(outcome=text.partition(": ")[0], message=text.partition(": ")[2], schedule=e.configuration.schedule)
             for e in record.executions
             for text in e.hazards
         ]

@@ -62,7 +62,7 @@ class Configuration:
 class Execution:
     """`statistics`: the named numbers from which judges decide (`numerics.statistics` defines them; empty unless the outcome is ok).
     `output_hash`: 16 hex digits over the bytes of all outputs. `hazards`: faults that a finished plain run proves although no output shows them
-    (a red zone or an input overwritten)."""
+    (a red zone or an input overwritten, barriers that threads meet apart), as "out_of_bounds: what happened"."""
 
     case_id: str
     configuration: Configuration

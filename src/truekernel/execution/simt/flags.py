@@ -47,6 +47,8 @@ def kernel_flags(kind: Kind, options: Options) -> list[str]:
         # A quarter of the time of a kernel with unrolled loops, for code that runs once or twice.
         "-mllvm",
         "-enable-misched=false",
+        "-mllvm",
+        "-pre-RA-sched=source",
     ]
     flags += ["-mcpu=x86_64_v3", "-fno-sanitize=undefined"] if kind == "zig" else ["-march=x86-64-v3"]
     flags += [f"-fsanitize={traps}", f"-fsanitize-trap={traps}"]

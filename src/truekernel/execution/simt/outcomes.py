@@ -9,6 +9,9 @@ from collections.abc import Iterable, Mapping
 from truekernel.execution.simt.wire import HAZARDS, Report
 from truekernel.model import LaunchPlan, Outcome, Where
 
+_LAST_OF_BUFFERS = 3
+"""Kinds of hazards up to this one name a buffer."""
+
 
 def reported(report: Report, plan: LaunchPlan, lines: Mapping[int, int]) -> Outcome:
     """Outcome of an execution that the runtime ended. `lines`: source lines by code offset."""
@@ -44,8 +47,8 @@ def died(overdue: bool, status: int) -> Outcome:
 
 
 def hazard_texts(hazards: Iterable[tuple[int, int, int]], plan: LaunchPlan) -> tuple[str, ...]:
-    """Hazards (kind, buffer, byte offset) as text: "wrote behind buffer 'y' at byte 4096"."""
+    """Hazards (kind, buffer, byte offset or line) as text: "out_of_bounds: wrote behind buffer 'y' at byte 4096"."""
     return tuple(
-        f"{HAZARDS.get(kind, 'hazard at')} buffer '{plan.buffers[b].name}' at byte {offset}"
+        HAZARDS[kind].format(buffer=plan.buffers[b].name if kind <= _LAST_OF_BUFFERS else "", offset=offset)
         for kind, b, offset in hazards
     )

@@ -32,7 +32,14 @@ STATUSES: tuple[Status, ...] = (
 ROLE_INPUT, ROLE_SCRATCH, ROLE_ZEROED, ROLE_MUTABLE = 1, 2, 3, 16
 KEEP_OUTPUTS, ALLOW_SYSTEM_CALLS = 1, 2
 RECORD, REPORT, DEATH, SKIPPED, DONE, ERROR = 1, 2, 3, 4, 5, 6
-HAZARDS = {1: "wrote before", 2: "wrote behind", 3: "wrote to input"}
+HAZARDS = {
+    1: "out_of_bounds: wrote before buffer '{buffer}' at byte {offset}",
+    2: "out_of_bounds: wrote behind buffer '{buffer}' at byte {offset}",
+    3: "out_of_bounds: wrote to input buffer '{buffer}' at byte {offset}",
+    4: "barrier_divergence: threads of one block meet at different barriers, line {offset}",
+    5: "race: a shuffle reads a lane that does not take part, line {offset}",
+}
+"""Hazards of a plain execution that ended well, by kind: the outcome that a sanitiser would name, and what happened."""
 
 FRAME = struct.Struct("<IIIIQ")
 FRAME_MAGIC = 0x31464B54

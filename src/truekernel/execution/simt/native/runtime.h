@@ -163,7 +163,14 @@ void tk_arena_destroy(tk_arena *);
 void tk_arena_reset(tk_arena *);
 void tk_arena_unlock(tk_arena *, uint32_t buffer);
 
-enum tk_hazard_kind { TK_HAZARD_BEFORE = 1, TK_HAZARD_AFTER = 2, TK_HAZARD_INPUT = 3 };
+// The last two concern no buffer: `buffer` is then the number of the launch, `offset` a source line.
+enum tk_hazard_kind {
+  TK_HAZARD_BEFORE = 1,
+  TK_HAZARD_AFTER = 2,
+  TK_HAZARD_INPUT = 3,
+  TK_HAZARD_BARRIERS = 4,
+  TK_HAZARD_LANE = 5
+};
 typedef struct tk_hazard {
   uint32_t kind;     // slack before / after the buffer written, or a read-only input written
   uint32_t buffer;

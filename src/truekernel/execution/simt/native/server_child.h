@@ -79,7 +79,7 @@ inline const tk_kernel *find_kernel(const Library &library, uint32_t member, con
   return nullptr;
 }
 
-inline void launch_all(const Request &request, const Wanted &wanted, Case &c, uint32_t member, uint32_t tag) {
+inline void launch_all(const Request &request, const Wanted &wanted, Case &c, uint32_t member, uint32_t tag, std::vector<tk_hazard> &hazards) {
   for (uint32_t number = 0; number < c.launches.size(); number++) {
     const PlannedLaunch &planned = c.launches[number];
     const tk_kernel *kernel = find_kernel(*request.library, member, planned.kernel);
@@ -109,7 +109,10 @@ inline void launch_all(const Request &request, const Wanted &wanted, Case &c, ui
     spec.cooperative = planned.cooperative;
     spec.schedule = wanted.schedule;
     spec.seed = wanted.seed;
-    tk_launch(&spec, nullptr);
+    tk_launch_counts counts;
+    tk_launch(&spec, &counts);
+    if (counts.divergence_line) hazards.push_back({TK_HAZARD_BARRIERS, number, int64_t(counts.divergence_line)});
+    if (counts.lane_line) hazards.push_back({TK_HAZARD_LANE, number, int64_t(counts.lane_line)});
   }
 }
 
@@ -124,12 +127,14 @@ inline void execute(const Request &request, uint32_t tag, uint32_t member) {
     }
   }
   tk_begin_execution(tag, wanted.cpu_seconds);
-  launch_all(request, wanted, c, member, tag);
+  std::vector<tk_hazard> hazards;
+  launch_all(request, wanted, c, member, tag, hazards);
   RecordHead head{kRecordMagic, tag, 0, 0, sizeof head, 0x51ed270b, 0};
   head.seconds = tk_end_execution();
 
-  tk_hazard hazards[64];
-  head.hazards = tk_arena_check(c.arena, hazards, 64);
+  tk_hazard overwritten[64];
+  hazards.insert(hazards.end(), overwritten, overwritten + tk_arena_check(c.arena, overwritten, 64));
+  head.hazards = uint32_t(hazards.size());
   std::vector<double> statistics;
   std::vector<tk_output> outputs;
   for (const Output &output : c.outputs) {
@@ -156,7 +161,7 @@ inline void execute(const Request &request, uint32_t tag, uint32_t member) {
   p += sizeof head;
   if (!statistics.empty()) std::memcpy(p, statistics.data(), statistics.size() * sizeof(double));
   p += statistics.size() * sizeof(double);
-  std::memcpy(p, hazards, head.hazards * sizeof(tk_hazard));
+  if (!hazards.empty()) std::memcpy(p, hazards.data(), hazards.size() * sizeof(tk_hazard));
   tk_deliver(record.data(), record.size());
   if (keep) {
     for (const Output &output : c.outputs) tk_deliver(tk_arena_address(c.arena, output.buffer), output.nbytes);
