@@ -41,3 +41,12 @@ def test_missing_library_is_named_with_its_mend(monkeypatch, capsys):
     monkeypatch.setattr("truekernel.cli.doctor._LIBRARIES", ("no-such-library",))
     assert main(["doctor"]) == 1
     assert "mend: pip install no-such-library" in capsys.readouterr().out
+
+
+def test_sanitised_build_that_sees_no_missing_barrier(monkeypatch, capsys):
+    # The barrier is spelt so that taking it out takes nothing out: the sanitised build has nothing to see.
+    from truekernel.cli import doctor
+
+    monkeypatch.setattr(doctor, "_PROBE", doctor._PROBE.replace("__syncthreads();", "__syncthreads ();"))
+    assert main(["doctor"]) == 1
+    assert "its sanitised kernel ends in ok" in capsys.readouterr().out

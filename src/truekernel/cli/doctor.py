@@ -116,7 +116,16 @@ def _compilers() -> list[Finding]:
 
 
 def _failure(compiler: Compiler) -> str:
-    """Why a compiler can't run a kernel with a barrier in it, "" when it can."""
+    """Why a compiler can't run a kernel with a barrier in it, or sanitise it and miss that barrier; "" when it can."""
+    without_barrier = _PROBE.replace("__syncthreads();", "")
+    return (
+        _probe_failure(compiler, _PROBE, checked=False)
+        or _probe_failure(compiler, _PROBE, checked=True)
+        or _probe_failure(compiler, without_barrier, checked=True, expected=("race", "uninitialised_read"))
+    )
+
+
+def _probe_failure(compiler: Compiler, source: str, *, checked: bool, expected: tuple[str, ...] = ("ok",)) -> str:
     import torch
 
     from truekernel.errors import TruekernelError
@@ -128,15 +137,18 @@ def _failure(compiler: Compiler) -> str:
     plan = LaunchPlan(buffers, (launch,), (1,))
     x = torch.arange(32, dtype=torch.float32)
     try:
-        library = simt.compile_single(_PROBE, plan.kernels, compiler=compiler)
+        library = simt.compile_single(source, plan.kernels, simt.Options(checked=checked), compiler=compiler)
         if isinstance(library, simt.CompileFailure):
             return f"does not compile a kernel: {library.message}"
         with simt.Server(compiler) as server:
             server.define("probe", plan, {"x": x})
-            run = server.run(library, 0, [("probe", Configuration())], keep_outputs=True)
+            run = server.run(library, 0, [("probe", Configuration(checked=checked))], keep_outputs=True)
     except TruekernelError as error:
         return str(error)
     outcome, outputs = run.executions[0].outcome, run.outputs[0]
-    if outcome.status != "ok" or outputs is None:
-        return f"its kernel ends in {outcome.status.replace('_', ' ')} {outcome.message}".strip()
+    if outcome.status in expected and outcome.status != "ok":
+        return ""
+    if outcome.status not in expected or outputs is None:
+        kind = "sanitised kernel" if checked else "kernel"
+        return f"its {kind} ends in {outcome.status.replace('_', ' ')} {outcome.message}".strip()
     return "" if torch.equal(outputs[0], x.flip(0)) else "its kernel computes wrong values"
