@@ -53,7 +53,7 @@ def missing(kind: str, text: str) -> GpuMissingError:
 
 
 def _answer(device: int) -> dict[str, object]:
-    from truekernel.execution.cuda.driver import Driver, DriverError, DriverMissingError
+    from truekernel.execution.cuda.driver import NO_DEVICE, Driver, DriverError, DriverMissingError
 
     try:
         driver = Driver()
@@ -69,7 +69,7 @@ def _answer(device: int) -> dict[str, object]:
     except DriverMissingError as error:
         return {"error": "no_driver", "text": str(error)}
     except DriverError as error:
-        kind = "no_device" if error.code == 100 else "driver"
+        kind = "no_device" if error.code == NO_DEVICE else "driver"
         return {"error": kind, "text": str(error)}
 
 

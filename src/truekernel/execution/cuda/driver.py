@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
 
 NOT_READY = 600
+NO_DEVICE = 100
 OUT_OF_MEMORY = 2
 LARGEST_PLAIN_SHARED = 48 * 1024
 """Dynamic shared memory beyond this needs an attribute of the kernel (CUDA C++ Programming Guide, "Shared Memory")."""

@@ -5,13 +5,18 @@ Works with cuda-core 1.x and with the older releases that keep the same names in
 
 from __future__ import annotations
 
+import atexit
 import importlib
+import re
+import shutil
+import tempfile
 from dataclasses import dataclass
 from typing import Any
 
 from truekernel.execution.cuda.headers import PRELUDE, include_paths
 from truekernel.execution.cuda.options import STANDARD, Options
 
+_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b", re.MULTILINE)
 FILE = "kernel.cu"
 """What the source is called in diagnostics and line tables."""
 
@@ -34,6 +39,7 @@ class Nvrtc:
 
     def __init__(self) -> None:
         self._core, self.version = _load()
+        self._precompiled: str | None = None
         self._include = include_paths(self.version)
 
     def compile(self, source: str, kernels: tuple[str, ...], options: Options) -> Compiled:
@@ -48,6 +54,7 @@ class Nvrtc:
             lineinfo=(options.has_lines and not options.debug) or None,
             include_path=self._include,
             pre_include=PRELUDE,
+            **self._header_options(source),
         )
         try:
             program = self._core.Program(source, "c++", settings)
@@ -57,6 +64,17 @@ class Nvrtc:
         mapping = getattr(code, "symbol_mapping", None) or getattr(code, "_sym_map", None) or {}
         symbols = {name: s.decode() if isinstance(s, bytes) else str(s) for name, s in mapping.items()}
         return Compiled(bytes(code.code), symbols, "")
+
+    def _header_options(self, source: str) -> dict[str, Any]:
+        """Headers are parsed once a process and then taken from a precompiled form, where this cuda.core can: cooperative_groups.h alone costs most
+        of a second."""
+        fields = getattr(self._core.ProgramOptions, "__dataclass_fields__", {})
+        if "pch" not in fields or not _INCLUDE.search(source):
+            return {}
+        if self._precompiled is None:
+            self._precompiled = tempfile.mkdtemp(prefix="truekernel-")
+            atexit.register(shutil.rmtree, self._precompiled, ignore_errors=True)
+        return {"pch": True, "pch_dir": self._precompiled}
 
 
 def _load() -> tuple[Any, tuple[int, int]]:

@@ -8,13 +8,14 @@ It reads frames (`wire`) from standard input and answers each on what was standa
 from __future__ import annotations
 
 import os
-import sys
+import traceback
 from ctypes import c_void_p
+from pathlib import Path
 from typing import Any
 
 from truekernel.execution.cuda.device_judging import Judging
 from truekernel.execution.cuda.device_memory import Memory
-from truekernel.execution.cuda.driver import OUT_OF_MEMORY, Driver, DriverError, DriverMissingError
+from truekernel.execution.cuda.driver import NO_DEVICE, OUT_OF_MEMORY, Driver, DriverError, DriverMissingError
 from truekernel.execution.cuda.running import Executor, Report
 from truekernel.execution.cuda.wire import Channel, ClosedError, Message
 
@@ -187,6 +188,7 @@ def main() -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)
     os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)  # assertions of kernels
     try:
         Worker(channel).serve()
     except ClosedError:
@@ -194,8 +196,12 @@ def main() -> None:
     except DriverMissingError as error:
         channel.send({"error": "no_driver", "text": str(error)})
     except DriverError as error:
-        channel.send({"error": "driver", "code": error.code, "text": str(error)})
-    sys.stdout.flush()
+        kind = "no_device" if error.code == NO_DEVICE else "driver"
+        channel.send({"error": kind, "code": error.code, "text": str(error)})
+    except Exception as error:
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        text = f"{type(error).__name__}: {error} ({Path(where.filename).name}:{where.lineno})"
+        channel.send({"error": "driver", "code": 0, "text": text})
     os._exit(0)  # the driver's own clean-up can hang behind a kernel that never ends
 
 
