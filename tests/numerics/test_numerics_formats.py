@@ -45,3 +45,9 @@ def test_poison_is_seen_and_zeros_are_not(name):
     size = len(to_bytes(torch.zeros(1, dtype=TORCH_DTYPES[name])))
     tensor = from_bytes(b"\xff" * size + b"\x00" * size, name, (2,))
     assert poisoned(tensor).tolist() == [True, False]
+
+
+def test_one_expanded_element_has_bytes():
+    tensor = torch.ones(1, dtype=torch.float16).expand(1)
+    assert tensor.as_strided((1,), (0,)).stride() == (0,)
+    assert to_bytes(tensor.as_strided((1,), (0,))) == b"\x00\x3c"

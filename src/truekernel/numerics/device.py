@@ -3,8 +3,8 @@
 `DeviceJudge` computes what `statistics.statistics` means, and the digest of `digest.py`, with the kernels of `native/statistics.cuh`. Counts and maxima equal the CPU's
 exactly; `rms` and `bias` differ in the order of their sums. The same output gives the same bits in every run and on every device: neither grid nor order depend on the hardware.
 
-An output is a `DeviceOutput`, or an iterable of them: consecutive parts, each with its part of the references, of which only one need exist at a time. Besides that, a
-judge holds one megabyte of device memory. Without truth and scale only the statistics of published checkers are found (flat, unwritten, elements, precision,
+An output is a `DeviceOutput`, or comes in consecutive parts, each with its part of the references, of which only one need exist at a time. Besides that, a judge holds one
+megabyte of device memory. Without truth and scale only the statistics of published checkers are found (flat, unwritten, elements, precision,
 mismatch); output and published value are then each read once, and nothing else.
 
 The judge reaches the device through a `Machine`; `cuda_core.CudaCore` is one. This file needs the standard library alone, so that a process that runs kernels can load it by
@@ -139,35 +139,19 @@ class DeviceJudge:
         rhos: Sequence[float],
     ) -> tuple[list[float | None], str]:
         """The same in the order of `names.statistic_names`, None for statistics that were not measured."""
+        execution = self.start(fill, tolerances, rhos)
+        for number, output in enumerate(outputs):
+            for part in [output] if isinstance(output, DeviceOutput) else output:
+                execution.add(number, part)
+        return execution.values()
+
+    def start(self, fill: str, tolerances: Sequence[Tolerance], rhos: Sequence[float]) -> DeviceExecution:
+        """An execution whose outputs come in parts; those of several outputs may alternate. Ends the one that was started before."""
         if any(atol < 0 or rtol < 0 for atol, rtol in tolerances):
             raise ValueError("tolerances must not be negative")
         settings = self._uploaded(tuple(tolerances), tuple(rhos))
         self._reserve(_PLAIN_WORDS + len(tolerances) + len(rhos))
-        measured: set[bool] = set()
-        precisions: list[int] = []
-        elements = nbytes = launched = 0
-        for number, output in enumerate(outputs):
-            reached = 0
-            for part in [output] if isinstance(output, DeviceOutput) else output:
-                if part.first != reached or part.first % 16:
-                    raise ValueError(
-                        f"part of output {number} starts at element {part.first}: {reached} and a multiple of 16 expected"
-                    )
-                reached += part.elements
-                nbytes += part.elements * ITEM_BYTES[CODES[part.dtype]]
-                precisions.append(PRECISION[CODES[part.dtype]])
-                if part.elements:
-                    measured.add(part.full)
-                    self._judge(part, number, fill == "poison", len(tolerances), len(rhos), settings, launched == 0)
-                    launched += 1
-            elements += reached
-        if measured == {True, False}:
-            raise ValueError("either all outputs have truth and scale, or none")
-        full = False not in measured
-        words = self._words(_PLAIN_WORDS + len(tolerances) + (len(rhos) if full else 0)) if launched else ()
-        digest = ((words[6] if words else 0) + nbytes * _INDEX) & ((1 << 64) - 1)
-        precision = min((bits for bits in precisions if bits), default=0)
-        return _decoded(words, elements, precision, full, len(tolerances), len(rhos)), f"{digest:016x}"
+        return DeviceExecution(self, fill == "poison", len(tolerances), len(rhos), settings)
 
     def digest(self, ranges: Sequence[tuple[int, int]]) -> str:
         """The digest of (address, bytes) ranges, addresses being multiples of 16; what `digest.digest` gives for tensors of those bytes."""
@@ -184,13 +168,14 @@ class DeviceJudge:
             self._machine.launch(DIGEST, blocks, THREADS, arguments)
             self._combine(blocks, 1, -1, not launched)
             launched = True
-        total = self._words(1)[0] if launched else 0
+        total = self.words(1)[0] if launched else 0
         length = sum(nbytes for _, nbytes in ranges)
         return f"{(total + length * _INDEX) & ((1 << 64) - 1):016x}"
 
-    def _judge(
+    def launch_judge(
         self, part: DeviceOutput, number: int, poison: bool, tolerances: int, rhos: int, settings: int, replace: bool
     ) -> None:
+        """Launch the kernels for one part; for `DeviceExecution`."""
         size = ITEM_BYTES[CODES[part.dtype]]
         table = part.kind == "index" and part.ties != 0
         references = (part.truth, part.scale, part.spread) if part.full else (0, 0, 0)
@@ -235,8 +220,51 @@ class DeviceJudge:
             self._partials = self._machine.allocate(8 * self._rows * MOST_BLOCKS)
             self._state = self._machine.allocate(8 * self._rows)
 
-    def _words(self, count: int) -> tuple[int, ...]:
+    def words(self, count: int) -> tuple[int, ...]:
+        """The first words of the state, once everything launched has ended."""
         return struct.unpack(f"<{count}Q", self._machine.download(self._state, 8 * count))
+
+
+class DeviceExecution:
+    """The outputs of one execution on their way through a judge."""
+
+    def __init__(self, judge: DeviceJudge, poison: bool, tolerances: int, rhos: int, settings: int) -> None:
+        self._judge, self._poison, self._settings = judge, poison, settings
+        self._tolerances, self._rhos = tolerances, rhos
+        self._reached: dict[int, int] = {}
+        self._measured: set[bool] = set()
+        self._precisions: list[int] = []
+        self._elements = self._bytes = 0
+
+    def add(self, number: int, part: DeviceOutput) -> None:
+        """The next part of output `number`. Its memory, references included, must stay as it is until what is launched here has run."""
+        reached = self._reached.get(number, 0)
+        if part.first != reached or part.first % 16:
+            raise ValueError(
+                f"part of output {number} starts at element {part.first}: {reached} and a multiple of 16 expected"
+            )
+        code = CODES[part.dtype]
+        self._precisions.append(PRECISION[code])
+        self._reached[number] = reached + part.elements
+        self._elements += part.elements
+        self._bytes += part.elements * ITEM_BYTES[code]
+        if not part.elements:
+            return
+        first = not self._measured
+        self._measured.add(part.full)
+        if len(self._measured) > 1:
+            raise ValueError("either all outputs have truth and scale, or none")
+        self._judge.launch_judge(part, number, self._poison, self._tolerances, self._rhos, self._settings, first)
+
+    def values(self) -> tuple[list[float | None], str]:
+        """Statistics in the order of `names.statistic_names`, and the digest, of all parts."""
+        full = False not in self._measured
+        count = _PLAIN_WORDS + self._tolerances + (self._rhos if full else 0)
+        words = self._judge.words(count) if self._measured else ()
+        digest = ((words[6] if words else 0) + self._bytes * _INDEX) & ((1 << 64) - 1)
+        precision = min((bits for bits in self._precisions if bits), default=0)
+        found = _decoded(words, self._elements, precision, full, self._tolerances, self._rhos)
+        return found, f"{digest:016x}"
 
 
 def _decoded(

@@ -18,6 +18,8 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from truekernel.numerics.formats import raw
+
 INDEX = 0x9E3779B97F4A7C15
 OFFSET = 0xD1B54A32D192ED03
 FIRST = 0xFF51AFD7ED558CCD
@@ -32,9 +34,7 @@ def digest(outputs: Sequence[torch.Tensor]) -> str:
     """16 hex digits over the bytes of CPU tensors, in row-major order (see the module's text)."""
     total = length = 0
     for number, output in enumerate(outputs):
-        data = (
-            output.detach().contiguous().view(-1).view(torch.uint8).numpy() if output.numel() else np.zeros(0, np.uint8)
-        )
+        data = raw(output).numpy()
         total += _sum(data, number * VECTORS_OF_OUTPUT)
         length += data.size
     return finished(total, length)

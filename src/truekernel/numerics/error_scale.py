@@ -114,7 +114,11 @@ class Perturber(_Mode):
         shape = [1] * source.dim()
         shape[dim] = source.shape[dim]
         depth = (
-            torch.arange(1, source.shape[dim] + 1, dtype=torch.float64).div_(3.0).sqrt_().clamp_min_(1.0).reshape(shape)
+            torch.arange(1, source.shape[dim] + 1, dtype=torch.float64, device=source.device)
+            .div_(3.0)
+            .sqrt_()
+            .clamp_min_(1.0)
+            .reshape(shape)
         )
         relative = base_name(func) == "cumprod"  # relative errors of factors add up by themselves
         varied = self._perturb(source.clone(), self.accumulator, None if relative else depth)
@@ -128,7 +132,7 @@ class Perturber(_Mode):
         if size == 0 or not isinstance(result, torch.Tensor) or not result.is_floating_point() or not result.numel():
             return result
         self.draws += 1
-        noise = _signs(self.run, self.draws, result.numel()).view(result.shape)
+        noise = _signs(self.run, self.draws, result.numel(), result.device).view(result.shape)
         relative = noise * size if depth is None else noise * (size * depth)
         return result.mul_(relative.add_(1.0))
 
@@ -140,18 +144,18 @@ def _first(result: Any) -> torch.Tensor:
 
 
 @cache
-def _pool(size: int) -> torch.Tensor:
-    """Fixed random signs, float64."""
-    raw = np.random.Generator(np.random.PCG64(20210)).integers(0, 2, size, dtype=np.int8)
-    return torch.from_numpy(raw.astype(np.float64) * 2 - 1)
+def _pool(size: int, device: torch.device) -> torch.Tensor:
+    """Fixed random signs, float64, the same on every device."""
+    bits = np.random.Generator(np.random.PCG64(20210)).integers(0, 2, size, dtype=np.int8)
+    return torch.from_numpy(bits).to(device).to(torch.float64).mul_(2).sub_(1)
 
 
-def _signs(run: int, draw: int, count: int) -> torch.Tensor:
+def _signs(run: int, draw: int, count: int, device: torch.device) -> torch.Tensor:
     """`count` random signs: a window of a fixed pool, at a place that depends on run and draw alone."""
     size = 1 << max(18, (2 * count).bit_length())
     place = int.from_bytes(hashlib.blake2b(f"{run}/{draw}".encode(), digest_size=8).digest(), "little")
     start = place % (size - count + 1)
-    return _pool(size)[start : start + count]
+    return _pool(size, device)[start : start + count]
 
 
 def record(function: Callable[[], Any]) -> list[Step]:
@@ -175,15 +179,15 @@ def deviations(
     steps: Sequence[Step] = (),
     accumulator: float = ACCUMULATOR,
     runs: int = RUNS,
-) -> list[np.ndarray]:
-    """Root mean square deviation of perturbed runs from `truth`, per output, flat float64; 0 where the truth or a deviation is not finite.
+) -> list[torch.Tensor]:
+    """Root mean square deviation of perturbed runs from `truth`, per output, flat float64 on its device; 0 where the truth or a deviation is not finite.
 
     `function` calls the reference on float64 inputs. Deterministic: the perturbations depend on the order of operators alone.
     """
-    squares = [torch.zeros(part.numel(), dtype=torch.float64) for part in truth]
+    squares = [torch.zeros(part.numel(), dtype=torch.float64, device=part.device) for part in truth]
     for run in range(runs):
         with torch.no_grad(), Perturber(run, steps, accumulator):
             outputs = function()
         for total, output, part in zip(squares, outputs, truth, strict=True):
             total.add_((output.to(torch.float64).reshape(-1) - part.reshape(-1)).square_())
-    return [np.nan_to_num((total / runs).sqrt_().numpy(), nan=0.0, posinf=0.0) for total in squares]
+    return [(total / runs).sqrt_().nan_to_num_(nan=0.0, posinf=0.0) for total in squares]

@@ -11,7 +11,7 @@ from truekernel.model.problem import DType, OutputKind
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """One output of one case; all tensors are contiguous CPU tensors.
+    """One output of one case; all tensors are contiguous, and on one device.
 
     `published` [shape of the output, its dtype]: the reference in the problem's own precision, what published checkers compare with.
     `truth` [same shape, float64]: the reference in float64 on the quantised inputs; values that the output's dtype can only hold as an

@@ -78,6 +78,23 @@ def ulp(values: np.ndarray, dtype: str) -> np.ndarray:
     return np.ldexp(1.0, exponents - form.precision + 1)
 
 
+def spacing(values: torch.Tensor, dtype: str) -> torch.Tensor:
+    """`ulp` for a float64 tensor on any device; the same bits."""
+    if dtype not in FORMATS:
+        return torch.zeros_like(values)
+    form = FORMATS[dtype]
+    biased = (values.contiguous().view(torch.int64) >> 52) & 0x7FF
+    exponents = torch.where(biased == 0x7FF, 0, biased - 1023).clamp_min(form.least_exponent)
+    return power_of_two(exponents - (form.precision - 1))
+
+
+def power_of_two(exponents: torch.Tensor) -> torch.Tensor:
+    """2**exponents as float64, exactly, for int64 exponents from -1074 to 1023. (pow and ldexp of torch are not exact on every device.)"""
+    normal = (exponents + 1023) << 52
+    subnormal = torch.ones_like(exponents) << (exponents + 1074).clamp(0, 52)
+    return torch.where(exponents >= -1022, normal, subnormal).view(torch.float64)
+
+
 def quantise(values: torch.Tensor, dtype: str) -> torch.Tensor:
     """`values` rounded to nearest, ties to even, in the format `dtype`; shape kept. Float to integer truncates as C does."""
     return values.to(TORCH_DTYPES[dtype])
@@ -88,9 +105,19 @@ def round_to(values: torch.Tensor, dtype: str) -> torch.Tensor:
     return values.to(TORCH_DTYPES[dtype]).to(values.dtype)
 
 
+def raw(tensor: torch.Tensor) -> torch.Tensor:
+    """Bytes of a tensor in row-major order, as a flat uint8 tensor on its device; shares its memory where it can."""
+    if not tensor.numel():
+        return torch.empty(0, dtype=torch.uint8, device=tensor.device)
+    flat = tensor.detach().contiguous().view(-1)
+    if flat.stride(0) != 1:  # one expanded element
+        flat = flat.clone(memory_format=torch.contiguous_format)
+    return flat.view(torch.uint8)
+
+
 def to_bytes(tensor: torch.Tensor) -> bytes:
     """Raw little-endian bytes of a CPU tensor in row-major order."""
-    return tensor.detach().contiguous().view(-1).view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
+    return raw(tensor).numpy().tobytes()
 
 
 def from_bytes(data: bytes, dtype: str, shape: tuple[int, ...]) -> torch.Tensor:
@@ -112,5 +139,4 @@ def poisoned(tensor: torch.Tensor) -> np.ndarray:
     """Flat boolean array: elements all of whose bytes are 0xFF, the poison of buffers that no kernel wrote."""
     if not tensor.numel():
         return np.zeros(0, dtype=bool)
-    raw = tensor.detach().contiguous().view(-1).view(torch.uint8).numpy()
-    return (raw.reshape(tensor.numel(), -1) == 0xFF).all(axis=1)
+    return (raw(tensor).numpy().reshape(tensor.numel(), -1) == 0xFF).all(axis=1)

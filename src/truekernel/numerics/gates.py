@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-import numpy as np
 import torch
 
 from truekernel.model import Axes, Problem, Tensors
-from truekernel.numerics.formats import FORMATS, TORCH_DTYPES
+from truekernel.numerics.formats import FORMATS, TORCH_DTYPES, power_of_two
 from truekernel.numerics.reference import widen
 
 VALIDITY_MARGIN = 2.0
@@ -28,11 +27,15 @@ def is_valid(shares: Iterable[float], margin: float = VALIDITY_MARGIN) -> bool:
 
 def round_significand(values: torch.Tensor, bits: int) -> torch.Tensor:
     """Float64 values rounded to `bits` bits of significand, ties to even, with the exponent's range kept; NaN and infinities stay."""
-    array = values.numpy()
-    fraction, exponent = np.frexp(array)
-    with np.errstate(invalid="ignore"):
-        rounded = np.ldexp(np.rint(np.ldexp(fraction, bits)), exponent - bits)
-    return torch.from_numpy(np.where(np.isfinite(array), rounded, array)).reshape(values.shape)
+    finite = torch.where(values.isfinite(), values, 0.0)
+    fraction, exponent = torch.frexp(finite)
+    rounded = (fraction * 2.0**bits).round()
+    wanted = exponent.to(torch.int64) - bits
+    half = (
+        wanted >> 1
+    )  # in two steps: 2**wanted itself may be no number; only the second step can leave the normal range
+    rounded = rounded * power_of_two(half) * power_of_two(wanted - half)
+    return torch.where(values.isfinite(), rounded, values)
 
 
 def lower_precision(problem: Problem, inputs: Tensors, axes: Axes) -> list[torch.Tensor]:

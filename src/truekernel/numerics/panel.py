@@ -5,11 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Sequence
 
-import numpy as np
 import torch
 
 from truekernel.numerics.expected import Expected
-from truekernel.numerics.statistics import errors
+from truekernel.numerics.statistics import error_tensors
 
 
 def with_spread(expected: Sequence[Expected], panel: Iterable[Sequence[torch.Tensor]]) -> list[Expected]:
@@ -17,11 +16,11 @@ def with_spread(expected: Sequence[Expected], panel: Iterable[Sequence[torch.Ten
 
     `panel`: the outputs of each honest variant on the same case. An empty panel gives a spread of 0.
     """
-    spreads = [np.zeros(want.elements) for want in expected]
+    spreads = [torch.zeros(want.elements, dtype=torch.float64, device=want.truth.device) for want in expected]
     for outputs in panel:
         for spread, output, want in zip(spreads, outputs, expected, strict=True):
-            np.maximum(spread, np.abs(errors(output, want)[0]), out=spread)
+            torch.maximum(spread, error_tensors(output, want)[0].abs(), out=spread)
     return [
-        dataclasses.replace(want, spread=torch.from_numpy(spread).reshape(want.shape))
+        dataclasses.replace(want, spread=spread.reshape(want.shape))
         for want, spread in zip(expected, spreads, strict=True)
     ]

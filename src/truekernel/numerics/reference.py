@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,7 +12,7 @@ from truekernel.errors import BadInputError
 from truekernel.model import Axes, OutputSpec, Problem, Tensors
 from truekernel.numerics.error_scale import ACCUMULATOR, RUNS, deviations, record
 from truekernel.numerics.expected import Expected
-from truekernel.numerics.formats import FORMATS, TORCH_DTYPES, ulp, unit_roundoff
+from truekernel.numerics.formats import FORMATS, TORCH_DTYPES, spacing, unit_roundoff
 
 
 def widen(inputs: Tensors) -> dict[str, torch.Tensor]:
@@ -20,7 +21,7 @@ def widen(inputs: Tensors) -> dict[str, torch.Tensor]:
 
 
 def published(problem: Problem, inputs: Tensors, axes: Axes) -> tuple[torch.Tensor, ...]:
-    """The reference run in the inputs' own dtypes with torch on this CPU, in the outputs' dtypes: what published checkers compare with."""
+    """The reference run in the inputs' own dtypes with torch on the inputs' device, in the outputs' dtypes: what published checkers compare with."""
     with torch.no_grad():
         outputs = problem.reference(inputs, axes)
     _check(problem, outputs)
@@ -30,7 +31,7 @@ def published(problem: Problem, inputs: Tensors, axes: Axes) -> tuple[torch.Tens
 
 
 def expect(problem: Problem, inputs: Tensors, axes: Axes, *, runs: int = RUNS) -> list[Expected]:
-    """For each output what it is compared with, at these inputs (see `Expected`).
+    """For each output what it is compared with, at these inputs, on their device (see `Expected`).
 
     `scale` is `problem.error_scale` or the default of `error_scale.deviations`, joined (root of the sum of squares) by the rounding of the output itself,
     ulp / sqrt(12), where the truth is not exactly representable or anything was rounded on the way.
@@ -61,7 +62,7 @@ def expect(problem: Problem, inputs: Tensors, axes: Axes, *, runs: int = RUNS) -
                 kind=spec.kind,
                 published=output,
                 truth=real.contiguous(),
-                scale=torch.from_numpy(_with_rounding(scale, real, spec)).reshape(output.shape),
+                scale=_with_rounding(scale, real.reshape(-1), spec).reshape(output.shape),
                 ties=ties,
             )
         )
@@ -82,11 +83,11 @@ def accumulator_of(problem: Problem) -> float:
 
 def _scales(
     problem: Problem, inputs: Tensors, wide: Tensors, axes: Axes, truths: Sequence[torch.Tensor], runs: int
-) -> list[np.ndarray]:
+) -> list[torch.Tensor]:
     if problem.error_scale is not None:
         with torch.no_grad():
             given = problem.error_scale(wide, axes)
-        return [part.to(torch.float64).reshape(-1).numpy().copy() for part in given]
+        return [part.to(torch.float64).reshape(-1).clone() for part in given]
     half = any(tensor.dtype in (torch.float16, torch.bfloat16) for tensor in inputs.values())
     steps = record(lambda: problem.reference(inputs, axes)) if half else ()
     return deviations(
@@ -94,15 +95,15 @@ def _scales(
     )
 
 
-def _ties(problem: Problem, wide: Tensors, axes: Axes) -> tuple[torch.Tensor, np.ndarray]:
+def _ties(problem: Problem, wide: Tensors, axes: Axes) -> tuple[torch.Tensor, torch.Tensor]:
     """The table that an index output chooses from, and the error scale of a difference between two of its values."""
     assert problem.ties is not None
     function = problem.ties
     with torch.no_grad():
         table = function(wide, axes).to(torch.float64).contiguous()
     (errors,) = deviations(lambda: (function(wide, axes),), (table,), accumulator=accumulator_of(problem))
-    rows = errors.reshape(-1, table.shape[-1]) if table.numel() else errors.reshape(table.numel(), 1)
-    return table, np.sqrt(2.0) * rows.max(axis=1, initial=0.0)
+    rows = errors.reshape(-1, table.shape[-1])
+    return table, math.sqrt(2.0) * (rows.amax(1) if table.numel() else rows.sum(1))
 
 
 def _as_stored(truth: torch.Tensor, spec: OutputSpec) -> torch.Tensor:
@@ -113,10 +114,15 @@ def _as_stored(truth: torch.Tensor, spec: OutputSpec) -> torch.Tensor:
     return torch.where(stored.isinf(), stored, truth)
 
 
-def _with_rounding(scale: np.ndarray, truth: torch.Tensor, spec: OutputSpec) -> np.ndarray:
+def _with_rounding(scale: torch.Tensor, truth: torch.Tensor, spec: OutputSpec) -> torch.Tensor:
     if spec.dtype not in FORMATS:
         return scale
     exact = truth.to(TORCH_DTYPES[spec.dtype]).to(torch.float64) == truth
-    rounding = ulp(truth.reshape(-1).numpy(), spec.dtype) / np.sqrt(12.0)
-    joined = np.where((scale > 0) | ~exact.reshape(-1).numpy(), np.hypot(scale, rounding), 0.0)
-    return np.where(np.isfinite(truth.reshape(-1).numpy()), joined, 0.0)
+    rounding = spacing(truth, spec.dtype) / math.sqrt(12.0)
+    joined = torch.where((scale > 0) | ~exact, _hypot(scale, rounding), 0.0)
+    return torch.where(truth.isfinite(), joined, 0.0)
+
+
+def _hypot(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """Root of the sum of squares; on a CPU numpy's, whose bits stored scales have."""
+    return torch.from_numpy(np.hypot(a.numpy(), b.numpy())) if a.device.type == "cpu" else torch.hypot(a, b)

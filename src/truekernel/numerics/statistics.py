@@ -35,7 +35,7 @@ import torch
 
 from truekernel.model import Fill
 from truekernel.numerics.expected import Expected
-from truekernel.numerics.formats import FORMATS, poisoned, to_float64, ulp
+from truekernel.numerics.formats import FORMATS, poisoned, spacing, to_float64
 from truekernel.numerics.names import RHO_LADDER, Tolerance, bound_name, mismatch_name, statistic_names
 
 LIMIT = 1e300
@@ -115,22 +115,27 @@ def _flat(output: np.ndarray, published: np.ndarray) -> float:
 
 
 def errors(output: torch.Tensor, want: Expected) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Flat float64 arrays: signed errors e, ulps, and (bool) the elements whose class differs; see the module's text."""
-    got, truth = to_float64(output), to_float64(want.truth)
-    outside = np.zeros(got.shape, dtype=bool)
+    """Flat float64 arrays: signed errors e, ulps, and (bool) the elements whose class differs; see the module's text. For CPU tensors."""
+    error, unit, differs = (part.numpy() for part in error_tensors(output, want))
+    return error, unit, differs
+
+
+def error_tensors(output: torch.Tensor, want: Expected) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """What `errors` gives, as tensors on the device of `output` and `want`."""
+    got, truth = (part.detach().reshape(-1).to(torch.float64) for part in (output, want.truth))
+    outside = torch.zeros_like(got, dtype=torch.bool)
     if want.kind == "index" and want.ties is not None:
-        unit = np.zeros(got.shape)
+        unit = torch.zeros_like(got)
         length = want.ties.shape[-1]
-        table = want.ties.detach().contiguous().numpy().reshape(got.size, length)
+        table = want.ties.detach().reshape(got.numel(), length)
         outside = (got < 0) | (got >= length)
-        rows = np.arange(got.size)
-        got = table[rows, np.where(outside, 0, got).astype(np.int64)]
-        truth = table[rows, truth.astype(np.int64)]
+        got, truth = (
+            table.gather(1, index.to(torch.int64)[:, None])[:, 0] for index in (torch.where(outside, 0.0, got), truth)
+        )
     else:
-        unit = ulp(truth, want.dtype)
-    with np.errstate(invalid="ignore", over="ignore"):
-        error = got - truth
-    both_finite = np.isfinite(got) & np.isfinite(truth)
-    same_class = both_finite | (got == truth) | (np.isnan(got) & np.isnan(truth))
-    error = np.where(both_finite, np.clip(error, -LIMIT, LIMIT), 0.0)
-    return np.where(outside, LIMIT, error), unit, ~same_class & ~outside
+        unit = spacing(truth, want.dtype)
+    error = got - truth
+    both_finite = got.isfinite() & truth.isfinite()
+    same_class = both_finite | (got == truth) | (got.isnan() & truth.isnan())
+    error = torch.where(both_finite, error.clamp(-LIMIT, LIMIT), 0.0)
+    return error.masked_fill_(outside, LIMIT), unit, ~same_class & ~outside

@@ -40,7 +40,7 @@ def trivial_outputs(
 def _constant(known: Expected, want: Expected) -> torch.Tensor:
     """The mean of the finite values of one case's reference, in the shape of another's."""
     values = known.published[known.published.isfinite()]
-    value = values.double().mean() if values.numel() else torch.zeros((), dtype=torch.float64)
+    value = values.double().mean() if values.numel() else values.new_zeros((), dtype=torch.float64)
     if not want.published.is_floating_point():
         value = value.round()
     return value.to(want.published.dtype).expand(want.shape).contiguous()
