@@ -92,8 +92,8 @@ def check_expected(plan: LaunchPlan, expected: Sequence[Expected]) -> None:
 
 
 def tensor_bytes(tensor: torch.Tensor) -> memoryview | bytes:
-    """Bytes of a CPU tensor in row-major order, without a copy where it is contiguous."""
-    flat = tensor.detach().contiguous().view(-1)
+    """Bytes of a tensor in row-major order, without a copy where it is contiguous and on the CPU."""
+    flat = tensor.detach().cpu().contiguous().view(-1)
     return flat.view(torch.uint8).numpy().data if flat.numel() else b""
 
 
