@@ -47,7 +47,8 @@ Tolerance = tuple[float, float]
 
 def source() -> str:
     """CUDA C++ of the kernels. Compile without contraction of multiply and add, without flushing of subnormals, with exact division."""
-    return (Path(__file__).parent / "native" / "statistics.cuh").read_text()
+    folder = Path(__file__).parent / "native"
+    return "\n".join((folder / name).read_text() for name in ("items.cuh", "statistics.cuh"))
 
 
 def judge_kernel(dtype: str, full: bool, aligned: bool, tolerances: int, rhos: int) -> str:
