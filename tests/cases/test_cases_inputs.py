@@ -1,3 +1,4 @@
+import dataclasses
 import hashlib
 import math
 
@@ -237,3 +238,23 @@ def test_empty_tensors_can_be_made():
     made = inputs_of("special", K=0)
     assert made["a"].shape == (40, 0)
     assert np.prod(made["w"].shape) == 0
+
+
+def test_a_place_draws_one_floating_tensor_alone():
+    official, first, second = (inputs_of(recipe) for recipe in ("official", "subnormal@0", "subnormal@1"))
+    least = torch.finfo(torch.float32).tiny
+    assert (first["a"].abs() < least).all() and torch.equal(first["w"], official["w"])
+    assert (second["w"].abs() < least).all() and torch.equal(second["a"], official["a"])
+    assert torch.equal(first["rows"], official["rows"])
+    bias = dataclasses.replace(PROBLEM, parameters=(*PROBLEM.parameters, TensorSpec("bias", ("M",))))
+    third = inputs_of("subnormal@0", problem=bias)
+    assert not third["bias"].any() and torch.equal(third["w"], official["w"])
+    alone = inputs_of("subnormal@2", problem=bias)
+    assert (alone["bias"].abs() < least).all() and alone["bias"].any() and not alone["a"].any() and not alone["w"].any()
+
+
+def test_a_place_is_read_and_written():
+    assert parse_recipe("normal*20&parameters@1") == Recipe("normal", 20.0, 0.0, True, 1)
+    assert str(Recipe("subnormal", place=0)) == "subnormal@0"
+    with pytest.raises(BadInputError, match="@place"):
+        parse_recipe("subnormal@x")

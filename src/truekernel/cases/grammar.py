@@ -1,7 +1,8 @@
-"""Recipe strings: `base[*factor][+offset][&parameters]`, as in "uniform", "uniform*-1", "normal*0.01", "normal+1000", "normal&parameters".
+"""Recipe strings: `base[*factor][+offset][&parameters][@place]`, as in "uniform", "uniform*-1", "normal*0.01", "normal+1000", "normal&parameters".
 
 The base is a name of `recipes()` or "official", which draws every tensor from the problem's own recipe. `&parameters` draws the parameters from
-the base as well, times their own scale; without it they are drawn officially.
+the base as well, times their own scale; without it they are drawn officially. `@k` draws the k-th floating-point tensor alone from the base, inputs first and then
+parameters, counted from 0. Of the first two, which most problems multiply, the other is drawn officially; all else is zero, since whatever is added would hide what is small.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from truekernel.errors import BadInputError, UnknownNameError
 OFFICIAL = "official"
 NUMBER = r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 PATTERN = re.compile(
-    rf"(?P<base>[a-z_]+)(?:\*(?P<factor>{NUMBER}))?(?P<offset>\+{NUMBER})?(?P<parameters>&parameters)?"
+    rf"(?P<base>[a-z_]+)(?:\*(?P<factor>{NUMBER}))?(?P<offset>\+{NUMBER})?(?P<parameters>&parameters)?(?:@(?P<place>\d+))?"
 )
 
 
@@ -27,11 +28,13 @@ class Recipe:
     factor: float = 1.0
     offset: float = 0.0
     parameters: bool = False
+    place: int | None = None
 
     def __str__(self) -> str:
         factor = f"*{self.factor!r}" if self.factor != 1 else ""
         offset = f"+{self.offset!r}" if self.offset != 0 else ""
-        return f"{self.base}{factor}{offset}{'&parameters' if self.parameters else ''}"
+        place = "" if self.place is None else f"@{self.place}"
+        return f"{self.base}{factor}{offset}{'&parameters' if self.parameters else ''}{place}"
 
 
 def parse_recipe(text: str) -> Recipe:
@@ -39,7 +42,7 @@ def parse_recipe(text: str) -> Recipe:
     match = PATTERN.fullmatch(text)
     if match is None:
         raise BadInputError(
-            f"recipe '{text}' is not of the form base[*factor][+offset][&parameters], e.g. 'normal*0.01' or 'uniform+1000'"
+            f"recipe '{text}' is not of the form base[*factor][+offset][&parameters][@place], e.g. 'normal*0.01' or 'uniform+1000'"
         )
     base = match["base"]
     if base != OFFICIAL and base not in recipes():
@@ -47,4 +50,5 @@ def parse_recipe(text: str) -> Recipe:
     factor = float(match["factor"]) if match["factor"] else 1.0
     offset = float(match["offset"][1:]) if match["offset"] else 0.0
     redraws = base != OFFICIAL and recipes()[base].redraws_parameters
-    return Recipe(base, factor, offset, bool(match["parameters"]) or redraws)
+    place = int(match["place"]) if match["place"] else None
+    return Recipe(base, factor, offset, bool(match["parameters"]) or redraws, place)

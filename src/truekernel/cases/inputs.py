@@ -14,7 +14,7 @@ from truekernel.cases.philox import words
 from truekernel.cases.recipes import Draw, recipes
 from truekernel.errors import BadInputError
 from truekernel.model import Axes, Case, Domain, Problem, TensorSpec
-from truekernel.numerics.formats import TORCH_DTYPES
+from truekernel.numerics.formats import FORMATS, TORCH_DTYPES
 
 BFLOAT16_NAN = 0x7FC0
 """The positive quiet NaN, as float32's is with its lower half cut off."""
@@ -29,15 +29,55 @@ def make_inputs(problem: Problem, case: Case, device: torch.device | str = "cpu"
     if case.problem != problem.name:
         raise BadInputError(f"case of problem '{case.problem}' can't be used for '{problem.name}'")
     recipe, axes = parse_recipe(case.recipe), case.lengths
-    drawn = dataclasses.replace(recipe, factor=1.0, offset=0.0) if recipe.parameters else Recipe(OFFICIAL)
-    plan = [(spec, recipe) for spec in problem.inputs] + [(spec, drawn) for spec in problem.parameters]
+    plan = _plan(problem, recipe)
     place = torch.device(device)
+    made = _made(problem, case, plan, place) if problem.make is not None else {}
+    plan = [(spec, how) for spec, how in plan if spec.name not in made]
     if place.type == "cpu":
-        return {spec.name: draw_tensor(spec, axes, how, case.seed) for spec, how in plan}
-    from truekernel.cases.device import torch_inputs
+        drawn_ones = {spec.name: draw_tensor(spec, axes, how, case.seed) for spec, how in plan}
+    else:
+        from truekernel.cases.device import torch_inputs
 
-    maker = torch_inputs(place)
-    return {spec.name: maker.tensor(spec, axes, how, case.seed) for spec, how in plan}
+        maker = torch_inputs(place)
+        drawn_ones = {spec.name: maker.tensor(spec, axes, how, case.seed) for spec, how in plan}
+    return {spec.name: (drawn_ones | made)[spec.name] for spec in problem.tensors}
+
+
+def _plan(problem: Problem, recipe: Recipe) -> list[tuple[TensorSpec, Recipe]]:
+    """What each tensor is drawn from."""
+    if recipe.place is not None:
+        floating = [spec.name for spec in problem.tensors if spec.dtype in FORMATS]
+        pair = floating[:2] if recipe.place < 2 else []
+        how = {name: Recipe(OFFICIAL if name in pair else "zeros") for name in floating}
+        how |= dict.fromkeys(floating[recipe.place : recipe.place + 1], recipe)
+        return [(spec, how.get(spec.name, Recipe(OFFICIAL))) for spec in problem.tensors]
+    drawn = dataclasses.replace(recipe, factor=1.0, offset=0.0) if recipe.parameters else Recipe(OFFICIAL)
+    return [(spec, recipe) for spec in problem.inputs] + [(spec, drawn) for spec in problem.parameters]
+
+
+def _made(
+    problem: Problem, case: Case, plan: list[tuple[TensorSpec, Recipe]], place: torch.device
+) -> dict[str, torch.Tensor]:
+    """Tensors that the problem computes from drawn ones. They are computed on the CPU: functions such as exp differ between devices.
+
+    What they are computed from is drawn in the recipe of the case; a factor and an offset of "official" change the result instead, where the domain has room for it.
+    """
+    assert problem.make is not None
+    recipe, axes = parse_recipe(case.recipe), case.lengths
+    parameters = {spec.name for spec in problem.parameters}
+    source = Recipe(OFFICIAL) if recipe.base == OFFICIAL else recipe
+    made = problem.make(axes, lambda spec: draw_tensor(spec, axes, source, case.seed))
+    result = {}
+    for spec, how in plan:
+        if spec.name not in made:
+            continue
+        values = made[spec.name]
+        if how.base == OFFICIAL and spec.name not in parameters and values.is_floating_point():
+            scaled = values.double() * how.factor + how.offset
+            if bool((scaled >= spec.domain.low).all() and (scaled <= spec.domain.high).all()):
+                values = scaled.to(torch.float32)
+        result[spec.name] = values.to(TORCH_DTYPES[spec.dtype]).contiguous().to(place)
+    return result
 
 
 def draw_tensor(spec: TensorSpec, axes: Axes, recipe: Recipe, seed: int) -> torch.Tensor:

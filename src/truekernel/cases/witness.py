@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 
+from truekernel.cases.grammar import parse_recipe
 from truekernel.cases.seeds import witness_seed
 from truekernel.cases.shapes import is_legal, wide_length
 from truekernel.model import AxisSpec, Case, Problem
+from truekernel.numerics.formats import FORMATS
 
 SHAPES = ("above", "below", "tiles", "small", "medium", "three", "large")
 """Names of the witness shapes: just above the audit lengths, just below, whole multiples of 32 (or 8) of long axes, a few elements, about half, three, and spatial
@@ -36,6 +38,9 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("normal*300", "three"),
     ("normal*300", "medium"),
     ("normal&parameters", "large"),
+    ("subnormal@0", "medium"),
+    ("subnormal@1", "medium"),
+    ("subnormal@2", "medium"),
 )
 """Recipes and shapes, what kills most first."""
 
@@ -44,9 +49,13 @@ def witness_cases(problem: Problem) -> list[Case]:
     """Cases on which a mutant may be proved wrong, in the order in which they are worth trying."""
     shapes = witness_shapes(problem)
     special = any(spec.domain.nonfinite for spec in problem.inputs)
+    floating = sum(spec.dtype in FORMATS for spec in problem.tensors)
     found: list[Case] = []
     for number, (recipe, shape) in enumerate(PLAN):
         if recipe == "special" and not special:
+            continue
+        place = parse_recipe(recipe).place
+        if place is not None and (floating < 2 or place >= floating):
             continue
         axes = shapes.get(shape, shapes["above"])
         found.append(Case.of(problem.name, axes, recipe, witness_seed(problem.name, number)))
