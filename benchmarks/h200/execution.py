@@ -41,6 +41,8 @@ from truekernel.trial.stage import Stage
 
 CORES = len(os.sched_getaffinity(0))
 PARTS = ("faults", "compile", "corpus", "throughput", "containment", "sanitise")
+SERVERS = max(1, CORES // 4)
+"""Contexts on the GPU at once; making and ending one waits for the others'."""
 ELEMENTS = 100_003
 CASES = 4
 
@@ -230,6 +232,13 @@ def check_compile() -> Iterator[tuple[str, bool, Any]]:
     )
 
 
+def meet(folder: Path, names: str, wanted: int) -> None:
+    """Wait until all shares are ready."""
+    deadline = time.monotonic() + 60
+    while len(list(folder.glob(names))) < wanted and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
 def some_mutants(job: tuple[int, int]) -> tuple[int, int, float, float]:
     """A share of a softmax's mutants from source to statistics on ten cases: mutants, executions, when it began and ended."""
     share, shares = job
@@ -247,17 +256,17 @@ def some_mutants(job: tuple[int, int]) -> tuple[int, int, float, float]:
         stage.time_limits(requests, stage.execute(base, 0, plans, requests))  # type: ignore[arg-type]
         barrier_file = Path(os.environ["TK_BARRIER"]) / str(share)
         barrier_file.touch()
-        while len(list(barrier_file.parent.iterdir())) < shares:
-            time.sleep(0.01)
+        meet(barrier_file.parent, "*", shares)
         began, done, ran = time.time(), 0, 0
-        for number in range(share, len(sources), shares):
-            library = cuda.compile_single(sources[number] + f"\n// {share}", plans.kernels)
-            if isinstance(library, cuda.Library):
+        mine = {number: f"{sources[number]}\n// {shares}" for number in range(share, len(sources), shares)}
+        compiled_ones = cuda.compile_many(mine, plans.kernels, processes=max(1, CORES // shares)).members
+        for number in mine:
+            library = compiled_ones.get(number)
+            if library is not None:
                 limits = [stage._limit(request) for request in requests]
                 wanted = [(f"{plans.digest}:{case_id}", c) for case_id, c in requests]
-                run = server.run(
-                    library, 0, wanted, cpu_seconds=limits, stop_at_first_bad=True, tolerances=stage.tolerances
-                )
+                series = [1] * len(wanted)
+                run = server.run(library, 0, wanted, cpu_seconds=limits, series=series, tolerances=stage.tolerances)
                 ran += len(run.executions)
                 server.release(library)
             done += 1
@@ -267,7 +276,7 @@ def some_mutants(job: tuple[int, int]) -> tuple[int, int, float, float]:
 def check_throughput() -> Iterator[tuple[str, bool, Any]]:
     import tempfile
 
-    for shares in (CORES,):
+    for shares in (CORES // 4, CORES):
         with tempfile.TemporaryDirectory() as folder:
             os.environ["TK_BARRIER"] = folder
             with ProcessPoolExecutor(shares, multiprocessing.get_context("spawn")) as processes:
@@ -298,14 +307,13 @@ def share_of_mix(job: tuple[int, int, bool]) -> tuple[dict[int, str], float, flo
         server.watch(good, "case")
         barrier_file = Path(os.environ["TK_BARRIER"]) / f"{with_bad}{share}"
         barrier_file.touch()
-        while len(list(barrier_file.parent.glob(f"{with_bad}*"))) < shares:
-            time.sleep(0.01)
+        meet(barrier_file.parent, f"{with_bad}*", shares)
         began = time.time()
         found = {}
-        for number, source in mix[share::shares]:
-            library = compiled(source)
+        mine = dict(mix[share::shares])
+        for number, library in cuda.compile_many(mine, ["k"], processes=CORES // shares).members.items():
             execution = server.run(
-                library, 0, [("case", Configuration())] * 10, cpu_seconds=0.5, stop_at_first_bad=True
+                library, 0, [("case", Configuration())] * 10, cpu_seconds=0.5, series=[1] * 10
             ).executions[0]
             found[number] = f"{execution.outcome.status} {execution.output_hash}"
             server.release(library)
@@ -320,8 +328,8 @@ def check_containment() -> Iterator[tuple[str, bool, Any]]:
     for with_bad in (False, True):
         with tempfile.TemporaryDirectory() as folder:
             os.environ["TK_BARRIER"] = folder
-            with ProcessPoolExecutor(CORES, multiprocessing.get_context("spawn")) as processes:
-                rows = list(processes.map(share_of_mix, [(k, CORES, with_bad) for k in range(CORES)]))
+            with ProcessPoolExecutor(SERVERS, multiprocessing.get_context("spawn")) as processes:
+                rows = list(processes.map(share_of_mix, [(k, SERVERS, with_bad) for k in range(SERVERS)]))
         found = {number: status for row in rows for number, status in row[0].items()}
         seconds = max(row[2] for row in rows) - min(row[1] for row in rows)
         results[with_bad] = found, seconds

@@ -1,8 +1,8 @@
-"""What a backend offers to the rooms above; `simt` is the one for CPUs."""
+"""What a backend offers to the rooms above; `simt` is the one for CPUs, `cuda` the one for NVIDIA GPUs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from truekernel.model import Configuration, Edit, Execution, LaunchPlan
@@ -34,8 +34,49 @@ class Runner(Protocol):
     ) -> None:
         """Define (or replace) the case `key`."""
 
-    def run(self, library: Any, variant: int, executions: Sequence[tuple[str, Configuration]], **options: Any) -> Run:
-        """Run one variant of a compiled library on (case key, configuration) pairs."""
+    def forget(self, key: str) -> None:
+        """Give a case's memory back."""
+
+    def run(
+        self,
+        library: Any,
+        variant: int,
+        executions: Sequence[tuple[str, Configuration]],
+        *,
+        cpu_seconds: float | Sequence[float] = ...,
+        keep_outputs: bool = False,
+        series: Sequence[int] | None = None,
+        tolerances: Sequence[tuple[float, float]] = (),
+        rhos: Sequence[float] = ...,
+    ) -> Run:
+        """Run one variant of a compiled library on (case key, configuration) pairs. `series`: see `simt.Server.run`."""
+
+    def release(self, library: Any) -> None:
+        """Forget a library that was run."""
+
+    def close(self) -> None:
+        """End all processes."""
+
+
+class Compiled(Protocol):
+    """Machine code of one source, or of several."""
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """Name expressions."""
+
+    @property
+    def checked(self) -> bool:
+        """Whether it is for sanitised executions."""
+
+    def select(self, variant: int) -> tuple[int, int]:
+        """Raises BadInputError unless it holds that variant."""
+
+    def code_hash(self, kernels: Iterable[str] | None = None, member: int = 0) -> str:
+        """Hash of normalised machine code, 16 hex digits."""
+
+    def close(self) -> None:
+        """Give its files back."""
 
 
 class Backend(Protocol):

@@ -6,17 +6,20 @@ Works with cuda-core 1.x and with the older releases that keep the same names in
 from __future__ import annotations
 
 import atexit
+import hashlib
 import importlib
 import re
 import shutil
 import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from truekernel.execution.cuda.headers import PRELUDE, include_paths
 from truekernel.execution.cuda.options import STANDARD, Options
 
-_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b", re.MULTILINE)
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)', re.MULTILINE)
+_HEAVY = ("cooperative_groups", "cuda_", "mma.h", "cuda/", "cub/", "thrust/")
 FILE = "kernel.cu"
 """What the source is called in diagnostics and line tables."""
 
@@ -69,12 +72,16 @@ class Nvrtc:
         """Headers are parsed once a process and then taken from a precompiled form, where this cuda.core can: cooperative_groups.h alone costs most
         of a second."""
         fields = getattr(self._core.ProgramOptions, "__dataclass_fields__", {})
-        if "pch" not in fields or not _INCLUDE.search(source):
+        headers = _INCLUDE.findall(source)
+        if "pch" not in fields or not any(header.startswith(_HEAVY) for header in headers):
             return {}
         if self._precompiled is None:
             self._precompiled = tempfile.mkdtemp(prefix="truekernel-")
             atexit.register(shutil.rmtree, self._precompiled, ignore_errors=True)
-        return {"pch": True, "pch_dir": self._precompiled}
+        # A folder for each list of headers: NVRTC tries all forms that a folder holds.
+        folder = Path(self._precompiled) / hashlib.sha256("\0".join(headers).encode()).hexdigest()[:16]
+        folder.mkdir(exist_ok=True)
+        return {"pch": True, "pch_dir": str(folder)}
 
 
 def _load() -> tuple[Any, tuple[int, int]]:

@@ -25,32 +25,36 @@ class Wanted:
     seconds: float
     outputs: bool
     judges: tuple[str, ...] = ()
+    series: int = 0
+    """Bits of the series that it belongs to."""
 
 
 @dataclass(slots=True)
 class Attempt:
-    """What is asked of one library."""
+    """What is asked of one library. `ended`: bits of the series that a fault has ended; an execution all of whose series have ended is left out."""
 
     library: Library
     wanted: Sequence[Wanted]
-    stop_after_timeout: bool
-    stop_at_first_bad: bool
     tolerances: Sequence[tuple[float, float]] = ()
     rhos: Sequence[float] = ()
+    ended: int = 0
 
     def on_host(self) -> Attempt:
         """The same with outputs sent back instead of judged on the device."""
         wanted = [replace(w, outputs=w.outputs or bool(w.judges), judges=()) for w in self.wanted]
-        return replace(self, wanted=wanted)
+        return replace(self, wanted=wanted, ended=0)
 
     def shared(self, worker: WorkerProcess) -> dict[int, Answer] | None:
-        """Answers by number; None as soon as anything is suspicious. Raises WorkerDiedError, LibraryError, GpuMemoryError."""
+        """Answers by number; None as soon as anything is suspicious. The attempt can be made again then. Raises WorkerDiedError, LibraryError, GpuMemoryError."""
         answers: dict[int, Answer] = {}
         left = list(range(len(self.wanted)))
         while left:
             some, end = self._request(worker, left, alone=False)
             if any(answer.suspicious for answer in some.values()) or end.fatal:
+                self.ended = 0
                 return None
+            if not some:
+                raise WorkerDiedError("no answer to a request")
             answers.update(some)
             left = self._left(left, some)
         return answers
@@ -68,6 +72,8 @@ class Attempt:
             worker = workers.ready()
             try:
                 some, end = self._request(worker, left, alone=True)
+                if not some:
+                    raise WorkerDiedError("no answer to a request")
             except WorkerDiedError as error:
                 workers.retire()
                 deaths += 1
@@ -87,14 +93,11 @@ class Attempt:
 
     def _left(self, left: list[int], some: dict[int, Answer]) -> list[int]:
         """What is still to be executed after the answers `some`."""
-        for answer in some.values():
-            if (self.stop_at_first_bad and answer.status != "ok") or (
-                self.stop_after_timeout and answer.status == "timeout"
-            ):
-                return []
-            if answer.status == "memory":
-                return []
-        return [number for number in left if number not in some]
+        for number, answer in some.items():
+            if answer.status != "ok":
+                self.ended |= self.wanted[number].series
+        series = {number: self.wanted[number].series for number in left}
+        return [n for n in left if n not in some and not (series[n] and not series[n] & ~self.ended)]
 
     def _request(self, worker: WorkerProcess, numbers: list[int], *, alone: bool) -> tuple[dict[int, Answer], RunEnd]:
         """Run some of the executions; one at a time where their cases do not fit together."""
@@ -108,7 +111,7 @@ class Attempt:
             found = {}
         done = {k: a for k, a in found.items() if a.status != "memory"}
         if done:
-            return done, RunEnd(len(done), (), False)
+            return done, RunEnd((), False)
         first = numbers[0]
         worker.empty()
         worker.hold(self.wanted[first].case, self.wanted[first].key)
@@ -128,11 +131,18 @@ class Attempt:
             "ask": "run",
             "library": worker.load(self.library),
             "alone": alone,
-            "stop_at_first_bad": self.stop_at_first_bad,
+            "ended": self.ended,
             "tolerances": [list(pair) for pair in self.tolerances],
             "rhos": list(self.rhos),
             "executions": [
-                {"key": w.key, "fill": w.fill, "seconds": w.seconds, "outputs": w.outputs, "judge": bool(w.judges)}
+                {
+                    "key": w.key,
+                    "fill": w.fill,
+                    "seconds": w.seconds,
+                    "outputs": w.outputs,
+                    "judge": bool(w.judges),
+                    "series": w.series,
+                }
                 for w in (self.wanted[number] for number in numbers)
             ],
         }

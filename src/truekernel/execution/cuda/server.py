@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 
 import torch
@@ -161,23 +161,28 @@ class Server:
         *,
         cpu_seconds: float | Sequence[float] = DEFAULT_SECONDS,
         keep_outputs: bool = False,
-        stop_after_timeout: bool = True,
-        stop_at_first_bad: bool = False,
+        series: Sequence[int] | None = None,
         tolerances: Sequence[tuple[float, float]] = (),
         rhos: Sequence[float] = RHO_LADDER,
     ) -> Run:
         """Run a library on (case key, configuration) pairs, as `simt.Server.run`; `variant` is 0.
 
         `cpu_seconds`: limit of each execution, here of wall time; never less than `LEAST_SECONDS`. `Outcome.seconds` is device time.
+        `series`: for each execution the bits of the series that it belongs to (0: none); a fault ends its series, and an execution all of whose series
+        have ended is left out of the result.
         Raises GpuMemoryError for a case that does not fit, BadInputError for a configuration that a GPU does not serve.
         """
         library.select(variant)
         limits = [float(cpu_seconds)] * len(executions) if isinstance(cpu_seconds, int | float) else list(cpu_seconds)
+        bits = series if series is not None else [0] * len(executions)
+        judged = tolerances, rhos
         wanted = [
-            self._wanted(library, key, configuration, max(limit, LEAST_SECONDS), keep_outputs, tolerances, rhos)
-            for (key, configuration), limit in zip(executions, limits, strict=True)
+            replace(self._wanted(library, key, configuration, keep_outputs, *judged), seconds=limit, series=member_of)
+            for (key, configuration), limit, member_of in zip(
+                executions, (max(limit, LEAST_SECONDS) for limit in limits), bits, strict=True
+            )
         ]
-        attempt = Attempt(library, wanted, stop_after_timeout, stop_at_first_bad, tolerances, rhos)
+        attempt = Attempt(library, wanted, tolerances, rhos)
         try:
             answers = self._decide(attempt)
             failure = None
@@ -203,8 +208,7 @@ class Server:
         *,
         cpu_seconds: float | Sequence[float] = DEFAULT_SECONDS,
         keep_outputs: bool = False,
-        stop_after_timeout: bool = True,
-        stop_at_first_bad: bool = False,
+        series: Sequence[int] | None = None,
         tolerances: Sequence[tuple[float, float]] = (),
         rhos: Sequence[float] = RHO_LADDER,
     ) -> dict[int, Run]:
@@ -216,8 +220,7 @@ class Server:
                 executions,
                 cpu_seconds=cpu_seconds,
                 keep_outputs=keep_outputs,
-                stop_after_timeout=stop_after_timeout,
-                stop_at_first_bad=stop_at_first_bad,
+                series=series,
                 tolerances=tolerances,
                 rhos=rhos,
             )
@@ -236,9 +239,7 @@ class Server:
         """Execute the same thing `times` times (2 or more) and tell how often it differs from the first."""
         if times < 2:
             raise BadInputError(f"times={times}: an execution is repeated 2 times or more")
-        executions = self.run(
-            library, 0, [(key, configuration)] * times, cpu_seconds=cpu_seconds, stop_after_timeout=False
-        ).executions
+        executions = self.run(library, 0, [(key, configuration)] * times, cpu_seconds=cpu_seconds).executions
         first = executions[0]
         differing = sum(
             e.outcome.status != first.outcome.status or e.output_hash != first.output_hash for e in executions[1:]
@@ -252,7 +253,6 @@ class Server:
         library: Library,
         key: str,
         configuration: Configuration,
-        limit: float,
         keep: bool,
         tolerances: Sequence[tuple[float, float]],
         rhos: Sequence[float],
@@ -266,7 +266,7 @@ class Server:
         case = self._cases[key]
         dtypes = [want.dtype for want in case.expected or ()]
         judges = judge_kernels(dtypes, tolerances, rhos) if dtypes else ()
-        return Wanted(key, case.message, configuration.fill, limit, keep, judges)
+        return Wanted(key, case.message, configuration.fill, DEFAULT_SECONDS, keep, judges)
 
     def _decide(self, attempt: Attempt) -> dict[int, Answer]:
         """Answers of all executions that count, by number."""
@@ -289,17 +289,16 @@ class Server:
         return answers
 
     def _left_sound(self, answers: Mapping[int, Answer]) -> bool:
-        """After a variant that was alone: end its worker unless it left everything as it was. False for changes that nothing announced."""
+        """After a variant that was alone: end its worker unless all is as it was, or has been mended. False for changes that nothing announced."""
         worker = self._workers.working
         if worker is None:
             return True
         sound = False
         with contextlib.suppress(WorkerDiedError, LibraryError):
             sound = self._sound(worker)
-        announced = any(answer.suspicious for answer in answers.values())
-        if not sound or announced:
+        if not sound:
             self._workers.retire()
-        return sound or announced
+        return sound or any(answer.suspicious for answer in answers.values())
 
     def _sound(self, worker: WorkerProcess) -> bool:
         """Whether resident contents are unchanged, and the sentinel gives its bits."""
@@ -310,7 +309,7 @@ class Server:
             return True
         case = self._cases[sentinel.key]
         wanted = Wanted(sentinel.key, case.message, "poison", DEFAULT_SECONDS, False)
-        answers = Attempt(sentinel.library, [wanted], True, True).shared(worker)
+        answers = Attempt(sentinel.library, [wanted]).shared(worker)
         return answers is not None and answers[0].status == "ok" and answers[0].digest == sentinel.digest
 
     def _finished(

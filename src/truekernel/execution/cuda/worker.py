@@ -117,7 +117,8 @@ class Worker:
         return {"free": self.driver.free_memory()}
 
     def ask_run(self, request: Message, _payload: bytearray) -> Message | None:
-        """Run a library on cases, an answer for each execution, then {"done": how many, "spoiled": contents to send again}.
+        """Run a library on cases, an answer for each execution, then {"spoiled": contents to send again, "fatal"}. `series`,
+        `ended`: bits; an execution all of whose series have ended is left out.
 
         The module is loaded for this request only, so that a library's global variables start as its source says. What looks suspicious ends the
         request, unless `alone` says that this process has served nothing else.
@@ -129,24 +130,27 @@ class Worker:
         except DriverError as error:
             return {"error": "library", "text": str(error)}
         spoiled: list[str] = []
-        done = 0
-        for execution in request["executions"]:
+        ended = request["ended"]
+        for number, execution in enumerate(request["executions"]):
+            if execution["series"] and not execution["series"] & ~ended:
+                continue
             report = self.executor.execute(execution["key"], functions, execution["fill"], execution["seconds"])
-            self._answer(done, execution, report, request)
-            done += 1
+            self._answer(number, execution, report, request)
             if report.fatal:
-                return {"done": done, "spoiled": [], "fatal": True}
+                return {"spoiled": [], "fatal": True}
+            if report.status != "ok":
+                ended |= execution["series"]
             if report.hazards:
                 if not request["alone"]:
                     break
                 spoiled = self.executor.repair(execution["key"])
-            if spoiled or (request["stop_at_first_bad"] and report.status != "ok"):
+            if spoiled or report.status == "memory":
                 break
         try:
             self.driver.unload(module)
         except DriverError as error:
-            return {"done": done, "spoiled": spoiled, "fatal": True, "text": str(error)}
-        return {"done": done, "spoiled": spoiled, "fatal": False}
+            return {"spoiled": spoiled, "fatal": True, "text": str(error)}
+        return {"spoiled": spoiled, "fatal": False}
 
     def _functions(self, module: c_void_p, symbols: dict[str, str]) -> dict[str, c_void_p]:
         found = {}

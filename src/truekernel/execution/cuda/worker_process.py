@@ -47,9 +47,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """How a request to run ended: number of executions that were answered, contents to send again, and whether the worker is lost."""
+    """How a request to run ended: contents to send again, and whether the worker is lost."""
 
-    done: int
     spoiled: tuple[str, ...]
     fatal: bool
 
@@ -175,23 +174,25 @@ class WorkerProcess:
         try:
             self._channel.send(request)
             while True:
-                limit = limits[at] if at < len(limits) else 0.0
-                message, payload = self._channel.receive(limit + GRACE_SECONDS)
+                message, payload = self._channel.receive(max(limits[at:], default=0.0) + GRACE_SECONDS)
                 if "execution" not in message:
                     break
-                take(at, _answer(message, payload))
-                at += 1
+                number = int(message["execution"])
+                if not at <= number < len(limits):
+                    raise WorkerDiedError(f"an answer for execution {number} of {len(limits)}")
+                take(number, _answer(message, payload))
+                at = number + 1
         except OverdueError:
             if at < len(limits):
                 take(at, Answer("timeout", seconds=limits[at], text="the worker did not answer and was killed"))
-            return RunEnd(at + 1, (), True)
+            return RunEnd((), True)
         except (ClosedError, KeyError, TypeError, ValueError) as error:
             raise WorkerDiedError(str(error)) from None
         if message.get("error") == "library":
             raise LibraryError(str(message.get("text")))
-        if "done" not in message:
+        if "fatal" not in message:
             raise WorkerDiedError(str(message.get("text", "no end of the request")))
-        return RunEnd(int(message["done"]), tuple(map(str, message["spoiled"])), bool(message["fatal"]))
+        return RunEnd(tuple(map(str, message["spoiled"])), bool(message["fatal"]))
 
     def end(self) -> None:
         """Kill it and wait until the system has taken the process back."""
