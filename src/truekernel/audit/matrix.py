@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
-from truekernel.audit.population import Unique
+from truekernel.audit.population import Unique, Weighted, grouped, whole
 from truekernel.audit.scores import KillColumn, KillMatrix, KillRow
 from truekernel.audit.verdicts import Bench
 from truekernel.model import RULE_CLASSES
@@ -17,10 +17,7 @@ def kill_matrix(bench: Bench, mutants: Sequence[Unique]) -> KillMatrix:
     columns = _columns(bench)
     cells = {m.record.id: _cells(m, columns) for m in witnessed}
 
-    def row(
-        level: Literal["class", "rule", "problem"], name: str, weight: Callable[[Unique], float], rule_class: str = ""
-    ) -> KillRow:
-        members = [(m, w) for m in witnessed if (w := weight(m)) > 0]
+    def row(level: Literal["class", "rule", "problem"], name: str, members: Weighted, rule_class: str = "") -> KillRow:
         killed: list[float | None] = []
         for number in range(len(columns)):
             known = [(cell, w) for m, w in members if (cell := cells[m.record.id][number]) is not None]
@@ -31,18 +28,12 @@ def kill_matrix(bench: Bench, mutants: Sequence[Unique]) -> KillMatrix:
         )
 
     pairs = sorted({(p.rule, p.rule_class) for m in witnessed for p in m.made_by})
-    used = {rule_class for _, rule_class in pairs}
+    by_class, by_rule = grouped(witnessed, lambda p: p.rule_class), grouped(witnessed, lambda p: p.rule)
+    problems = sorted({m.record.problem for m in witnessed})
     rows = [
-        *(
-            row("class", c, lambda m, c=c: m.share(lambda p: p.rule_class, c))  # type: ignore[misc]
-            for c in RULE_CLASSES
-            if c in used
-        ),
-        *(row("rule", r, lambda m, r=r: m.share(lambda p: p.rule, r), c) for r, c in pairs),  # type: ignore[misc]
-        *(
-            row("problem", p, lambda m, p=p: float(m.record.problem == p))  # type: ignore[misc]
-            for p in sorted({m.record.problem for m in witnessed})
-        ),
+        *(row("class", name, by_class[name]) for name in RULE_CLASSES if name in by_class),
+        *(row("rule", name, by_rule[name], rule_class) for name, rule_class in pairs),
+        *(row("problem", name, whole(m for m in witnessed if m.record.problem == name)) for name in problems),
     ]
     return KillMatrix(columns=tuple(columns), rows=tuple(rows))
 
@@ -54,7 +45,7 @@ def _columns(bench: Bench) -> list[KillColumn]:
         columns.append(KillColumn(checker=checker, label="all"))
         suites = [bench.suite(problem, checker) for problem in bench.problems]
         for place in range(max((len(suite) for suite in suites), default=0)):
-            recipes = sorted({suite[place][0].recipe for suite in suites if place < len(suite)})
+            recipes = sorted({suite[place].case.recipe for suite in suites if place < len(suite)})
             columns.append(KillColumn(checker=checker, label=str(place + 1), detail=" / ".join(recipes)))
     return columns
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,9 +24,9 @@ class Unique:
     fate: Fate
     verdicts: dict[str, Verdict]
 
-    def share(self, name_of: Callable[[MadeBy], str], name: str) -> float:
-        """Share of the (rule, site) pairs whose class (or rule...) is `name`: what this mutant counts in that group."""
-        return sum(name_of(pair) == name for pair in self.made_by) / len(self.made_by)
+
+Weighted = Sequence[tuple[Unique, float]]
+"""Mutants, each with what it counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +76,26 @@ def honest_variants(records: Iterable[HonestRecord], bench: Bench) -> list[Hones
     ]
 
 
-def miss_rate(mutants: Iterable[Unique], checker: str, weight: Callable[[Unique], float] = lambda _: 1.0) -> Rate:
+def grouped(mutants: Iterable[Unique], name_of: Callable[[MadeBy], str]) -> dict[str, Weighted]:
+    """Mutants by class (or rule...). One that several (rule, site) pairs make counts in each pair's group in equal parts."""
+    groups: dict[str, list[tuple[Unique, float]]] = defaultdict(list)
+    for mutant in mutants:
+        for name, pairs in Counter(name_of(pair) for pair in mutant.made_by).items():
+            groups[name].append((mutant, pairs / len(mutant.made_by)))
+    return dict(groups)
+
+
+def whole(mutants: Iterable[Unique]) -> Weighted:
+    """Mutants that count fully."""
+    return [(mutant, 1.0) for mutant in mutants]
+
+
+def miss_rate(mutants: Weighted, checker: str) -> Rate:
     """Share of mutants that a checker accepts; those that it left undetermined are in neither number."""
     clusters: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
-    for mutant in mutants:
-        state, share = mutant.verdicts[checker].state, weight(mutant)
-        if share and state != "undetermined":
+    for mutant, share in mutants:
+        state = mutant.verdicts[checker].state
+        if state != "undetermined":
             clusters[mutant.record.problem][0] += share * (state == "accept")
             clusters[mutant.record.problem][1] += share
     return Rate.over({name: (hits, n) for name, (hits, n) in clusters.items()})

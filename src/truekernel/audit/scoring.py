@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
 from truekernel.audit.intervals import settling
-from truekernel.audit.population import Honest, Unique, false_rejection_rate, miss_rate
+from truekernel.audit.population import Honest, Unique, false_rejection_rate, grouped, miss_rate, whole
 from truekernel.audit.records import HonestRecord, MutantRecord
 from truekernel.audit.scores import CaseCounts, CheckerScore, GroupRate, Rate, SettlingPoint
 from truekernel.audit.verdicts import Bench
@@ -38,14 +39,14 @@ def score(
         return families[subject.record.problem]
 
     def by_pair(name_of: Callable[[MadeBy], str], order: Sequence[str]) -> tuple[GroupRate, ...]:
-        return tuple(
-            GroupRate(name=group, rate=miss_rate(witnessed, name, lambda m, g=group: m.share(name_of, g)))  # type: ignore[misc]
-            for group in order
-        )
+        groups = grouped(witnessed, name_of)
+        return tuple(GroupRate(name=group, rate=miss_rate(groups[group], name)) for group in order)
 
     def by_subject(name_of: Callable[[Unique], str]) -> tuple[GroupRate, ...]:
-        groups = sorted({name_of(m) for m in witnessed})
-        return tuple(GroupRate(name=g, rate=miss_rate([m for m in witnessed if name_of(m) == g], name)) for g in groups)
+        groups: dict[str, list[Unique]] = defaultdict(list)
+        for mutant in witnessed:
+            groups[name_of(mutant)].append(mutant)
+        return tuple(GroupRate(name=group, rate=miss_rate(whole(groups[group]), name)) for group in sorted(groups))
 
     def refused_by(name_of: Callable[[Honest], str]) -> tuple[GroupRate, ...]:
         groups = sorted({name_of(v) for v in outer})
@@ -66,11 +67,11 @@ def score(
         case_counts=_case_counts(name, checker, bench),
         published=bool(checker.source_url),
         broken=_broken(name, mutants, variants),
-        miss=miss_rate(witnessed, name),
+        miss=miss_rate(whole(witnessed), name),
         false_rejection=false_rejection_rate(outer, name),
         false_rejection_independent=false_rejection_rate([v for v in outer if v.record.independent], name),
-        miss_with_quarantined=miss_rate(faulty, name),
-        miss_without_vacuous=miss_rate(sound, name),
+        miss_with_quarantined=miss_rate(whole(faulty), name),
+        miss_without_vacuous=miss_rate(whole(sound), name),
         false_rejection_without_vacuous=false_rejection_rate(
             [v for v in outer if v.record.problem not in vacuous_problems], name
         ),
@@ -98,7 +99,7 @@ def _inputs(name: str, bench: Bench) -> str:
     """Number of cases and their recipes, in one line."""
     suites = [bench.suite(problem, name) for problem in bench.problems]
     counts = sorted({len(suite) for suite in suites})
-    recipes = list(dict.fromkeys(case.recipe for suite in suites for case, _ in suite))
+    recipes = list(dict.fromkeys(entry.case.recipe for suite in suites for entry in suite))
     number = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}" if counts else "0"
     return f"{number} cases a problem: {', '.join(recipes)}"
 

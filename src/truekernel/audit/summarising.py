@@ -214,7 +214,7 @@ def _curves(bench: Bench, mutants: Sequence[Unique], variants: Sequence[Honest])
     by_inputs: dict[tuple[object, ...], list[str]] = {}
     for name, checker in bench.checkers.items():
         if isinstance(checker, FlatChecker):
-            key = tuple((p, tuple(c.id for c, _ in bench.suite(p, name))) for p in bench.problems)
+            key = tuple((p, tuple(entry.case_id for entry in bench.suite(p, name))) for p in bench.problems)
             by_inputs.setdefault(key, []).append(name)
     curves = []
     for names in by_inputs.values():

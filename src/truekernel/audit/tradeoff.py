@@ -17,18 +17,13 @@ TOLERANCES: tuple[float, ...] = tuple(10 ** (exponent / 4) for exponent in range
 def flat_needed(subject: Subject, bench: Bench, suite: str) -> float | None:
     """Least flat tolerance under which a suite accepts the subject; infinite when an execution ends in a fault, None when that is open."""
     seen = {(e.case_id, e.configuration): e for e in subject.executions}
-    needed = 0.0
-    for case, configurations in bench.suite(subject.problem, suite):
-        for configuration in configurations:
-            execution = seen.get((case.id, configuration))
-            if execution is None:
-                return None
-            if failed(execution):
-                return math.inf
-            if execution.outcome.status != "ok":
-                return None
-            needed = max(needed, execution.statistics["flat"])
-    return needed
+    wanted = [(entry.case_id, c) for entry in bench.suite(subject.problem, suite) for c in entry.configurations]
+    found = [seen[request] for request in wanted if request in seen]
+    if any(failed(execution) for execution in found):  # what follows a fault was not executed
+        return math.inf
+    if len(found) < len(wanted) or any(execution.outcome.status != "ok" for execution in found):
+        return None
+    return max((execution.statistics["flat"] for execution in found), default=0.0)
 
 
 def tolerance_curve(

@@ -24,6 +24,15 @@ class Verdict:
     cases: tuple[State, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class SuiteCase:
+    """A case of a suite, with the executions that it asks for."""
+
+    case: Case
+    case_id: str
+    configurations: tuple[Configuration, ...]
+
+
 class Bench:
     """The checkers of a run, with the problems' suites as they were recorded."""
 
@@ -34,17 +43,23 @@ class Bench:
             name: {c.id: Case.of(name, c.axes, c.recipe, c.seed) for c in problem.cases}
             for name, problem in problems.items()
         }
+        self._suites = {
+            (problem, checker): self._suite(problem, checker) for problem in problems for checker in checkers
+        }
 
     def case(self, problem: str, case_id: str) -> Case:
         """A case of a problem by its id."""
         return self._cases[problem][case_id]
 
-    def suite(self, problem: str, checker: str) -> list[tuple[Case, list[Configuration]]]:
-        """A checker's cases on a problem, with the configurations that each is executed in."""
+    def suite(self, problem: str, checker: str) -> Sequence[SuiteCase]:
+        """A checker's cases on a problem, in order."""
+        return self._suites[problem, checker]
+
+    def _suite(self, problem: str, checker: str) -> list[SuiteCase]:
         grouped: dict[str, list[Configuration]] = {}
         for entry in self.problems[problem].suites.get(checker, ()):
             grouped.setdefault(entry.case_id, []).append(Configuration(entry.schedule, entry.schedule_seed, entry.fill))
-        return [(self.case(problem, case_id), configurations) for case_id, configurations in grouped.items()]
+        return [SuiteCase(self.case(problem, case_id), case_id, tuple(c)) for case_id, c in grouped.items()]
 
     def verdict(self, subject: Subject, checker: str, *, judged_by: str | None = None) -> Verdict:
         """A checker's verdict; with `judged_by`, what that checker's judge says of this checker's inputs."""
@@ -58,10 +73,10 @@ class Bench:
         seen = {(e.case_id, e.configuration): e for e in subject.executions}
         states: list[State] = []
         why: dict[State, str] = {}
-        for case, configurations in self.suite(subject.problem, checker):
-            executions = [seen[case.id, c] for c in configurations if (case.id, c) in seen]
-            if len(executions) == len(configurations):
-                judgement = judge.judge(case, executions)
+        for entry in self.suite(subject.problem, checker):
+            executions = [e for c in entry.configurations if (e := seen.get((entry.case_id, c))) is not None]
+            if len(executions) == len(entry.configurations):
+                judgement = judge.judge(entry.case, executions)
             else:  # left out after a fault, which has decided
                 judgement = fault(executions) or Judgement("undetermined", "not executed")
             states.append(judgement.verdict)
@@ -72,7 +87,8 @@ class Bench:
         """How the executions of a checker's suite ended."""
         seen = {(e.case_id, e.configuration): e.outcome.status for e in subject.executions}
         suite = self.suite(subject.problem, checker)
-        return {seen[case.id, c] for case, configurations in suite for c in configurations if (case.id, c) in seen}
+        wanted = [(entry.case_id, c) for entry in suite for c in entry.configurations]
+        return {seen[request] for request in wanted if request in seen}
 
 
 def overall(states: Sequence[State]) -> State:
