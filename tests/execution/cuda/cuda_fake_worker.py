@@ -1,7 +1,7 @@
 """Speaks a GPU worker's part without a GPU, so that what the parent decides can be tried anywhere.
 
 A library's machine code is JSON: {case key: behaviour}. Behaviours: ok, other (ok with other bits), fault, timeout, hang (says nothing), die, zone (a red zone is overwritten), input, far (resident contents
-change and nothing says so), refused, shared fault (faults unless alone), shared zone, memory. Every process appends lines to the file FAKE_LOG.
+change and nothing says so), refused, shared fault (faults unless the process has served nothing else), shared zone, memory. Every process appends lines to the file FAKE_LOG.
 """
 
 import json
@@ -36,6 +36,7 @@ def serve(channel: Channel) -> None:
     cases: dict[str, dict] = {}
     libraries: dict[int, dict[str, str]] = {}
     changed = None
+    runs = 0
     while True:
         request, payload = channel.receive()
         ask = request["ask"]
@@ -62,22 +63,23 @@ def serve(channel: Channel) -> None:
         elif ask == "verify":
             channel.send({"changed": changed})
         elif ask == "run":
-            end, stray = run(channel, request, cases, libraries[request["library"]])
+            end, stray = run(channel, request, cases, libraries[request["library"]], runs == 0)
+            runs += 1
             changed = changed or stray
             channel.send(end)
         else:
             channel.send({})
 
 
-def run(channel: Channel, request: dict, cases: dict, library: dict[str, str]) -> tuple[dict, str | None]:
+def run(channel: Channel, request: dict, cases: dict, library: dict[str, str], alone: bool) -> tuple[dict, str | None]:
     ended, stray = request["ended"], None
     for number, execution in enumerate(request["executions"]):
         if execution["series"] and not execution["series"] & ~ended:
             continue
         behaviour = library[execution["key"]]
-        log(f"{behaviour} {execution['key']} {'alone' if request['alone'] else 'shared'}")
+        log(f"{behaviour} {execution['key']} {'alone' if alone else 'shared'}")
         if behaviour.startswith("shared"):
-            behaviour = "ok" if request["alone"] else behaviour.removeprefix("shared ")
+            behaviour = "ok" if alone else behaviour.removeprefix("shared ")
         answer = {**ANSWER, "execution": number}
         if behaviour == "other":
             answer["digest"] = "00000000000000bb"
@@ -101,7 +103,7 @@ def run(channel: Channel, request: dict, cases: dict, library: dict[str, str]) -
             return {"spoiled": [], "fatal": True}, stray
         if answer["status"] != "ok":
             ended |= execution["series"]
-        if answer["hazards"] and not request["alone"]:
+        if answer["hazards"] and not request["mend"]:
             break
     return {"spoiled": [], "fatal": False}, stray
 

@@ -41,10 +41,21 @@ def log(tmp_path, monkeypatch):
 
 @pytest.fixture
 def server(log):
-    with Server() as server:
-        for key in "abc":
-            server.define(key, PLAN, INPUTS)
+    with opened() as server:
         yield server
+
+
+@pytest.fixture
+def strict(log):
+    with opened(strict=True) as server:
+        yield server
+
+
+def opened(**options):
+    server = Server(**options)
+    for key in "abc":
+        server.define(key, PLAN, INPUTS)
+    return server
 
 
 def library(**behaviours):
@@ -111,14 +122,37 @@ def test_worker_that_dies_twice_is_a_fault_of_the_machine(server):
     assert run(server, library())[0].outcome.status == "ok"
 
 
-def test_red_zone_ends_the_worker_and_the_verdict_comes_from_a_fresh_one(server):
+def test_red_zone_is_put_back_where_nothing_else_has_run_since_the_last_proof(server):
     run(server, library())
     found = run(server, library(b="zone"))
     assert [e.hazards for e in found] == [(), ("wrote behind buffer 'y' at byte 16",), ()]
-    assert server.workers_started == 2
-    found = run(server, library(b="shared zone"))
+    assert server.workers_started == 1
+
+
+def test_strict_red_zone_ends_the_worker_and_the_verdict_comes_from_a_fresh_one(strict):
+    run(strict, library())
+    found = run(strict, library(b="shared zone"))
     assert all(not e.hazards for e in found)
-    assert server.workers_started == 3
+    assert strict.workers_started == 2
+    found = run(strict, library(b="zone"))
+    assert [e.hazards for e in found] == [(), ("wrote behind buffer 'y' at byte 16",), ()]
+    assert strict.workers_started == 3
+    run(strict, library())
+    assert strict.workers_started == 4
+
+
+def test_fault_counts_at_once_behind_a_sentinel_and_the_rest_runs_elsewhere(server, log):
+    assert server.watch(library(), "a")
+    found = run(server, library(b="fault"))
+    assert [e.outcome.status for e in found] == ["ok", "out_of_bounds", "ok"]
+    assert server.workers_started == 2
+    assert [text for _, text in events(log) if "fault" in text] == ["fault b shared"]
+
+
+def test_strict_fault_is_repeated_even_behind_a_sentinel(strict, log):
+    assert strict.watch(library(), "a")
+    assert [e.outcome.status for e in run(strict, library(b="fault"))] == ["ok", "out_of_bounds", "ok"]
+    assert [text for _, text in events(log) if "fault" in text] == ["fault b shared", "fault b alone"]
 
 
 def test_input_that_was_overwritten_is_a_hazard(server):

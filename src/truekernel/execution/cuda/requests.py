@@ -44,34 +44,45 @@ class Attempt:
         wanted = [replace(w, outputs=w.outputs or bool(w.judges), judges=()) for w in self.wanted]
         return replace(self, wanted=wanted, ended=0)
 
-    def shared(self, worker: WorkerProcess) -> dict[int, Answer] | None:
-        """Answers by number; None as soon as anything is suspicious. The attempt can be made again then. Raises WorkerDiedError, LibraryError, GpuMemoryError."""
+    def shared(
+        self, worker: WorkerProcess, *, strict: bool, proven: bool
+    ) -> tuple[dict[int, Answer], list[int]] | None:
+        """Answers by number, and what is left for another worker since this one is lost; None when nothing counts, and the attempt can be made again.
+
+        `strict`: whatever is suspicious counts for nothing. Otherwise overwritten red zones and inputs are put back, and a fault counts where the
+        worker was `proven` sound just before. A timeout never counts here. Raises WorkerDiedError, LibraryError, GpuMemoryError.
+        """
         answers: dict[int, Answer] = {}
         left = list(range(len(self.wanted)))
         while left:
-            some, end = self._request(worker, left, alone=False)
-            if any(answer.suspicious for answer in some.values()) or end.fatal:
-                self.ended = 0
-                return None
+            some, end = self._request(worker, left, mend=not strict)
             if not some:
                 raise WorkerDiedError("no answer to a request")
+            late = any(answer.status == "timeout" for answer in some.values())
+            suspicious = any(answer.suspicious for answer in some.values())
+            if late or (strict and suspicious) or (end.fatal and not proven):
+                self.ended = 0
+                return None
             answers.update(some)
             left = self._left(left, some)
-        return answers
+            worker.contents.difference_update(end.spoiled)
+            if end.fatal:
+                return answers, left
+        return answers, []
 
-    def alone(self, workers: Workers) -> dict[int, Answer]:
-        """Answers by number, from workers that serve nothing else; the last one is left at work if it lives.
+    def alone(self, workers: Workers, numbers: Sequence[int] | None = None) -> dict[int, Answer]:
+        """Answers by number, of all executions or of some, from workers that serve nothing else; the last one is left at work if it lives.
 
         A timeout is repeated in another worker before it counts. Raises MachineError when workers die twice without a word.
         """
         answers: dict[int, Answer] = {}
         repeated: set[int] = set()
         deaths = 0
-        left = list(range(len(self.wanted)))
+        left = list(range(len(self.wanted)) if numbers is None else numbers)
         while left:
             worker = workers.ready()
             try:
-                some, end = self._request(worker, left, alone=True)
+                some, end = self._request(worker, left, mend=True)
                 if not some:
                     raise WorkerDiedError("no answer to a request")
             except WorkerDiedError as error:
@@ -99,12 +110,12 @@ class Attempt:
         series = {number: self.wanted[number].series for number in left}
         return [n for n in left if n not in some and not (series[n] and not series[n] & ~self.ended)]
 
-    def _request(self, worker: WorkerProcess, numbers: list[int], *, alone: bool) -> tuple[dict[int, Answer], RunEnd]:
+    def _request(self, worker: WorkerProcess, numbers: list[int], *, mend: bool) -> tuple[dict[int, Answer], RunEnd]:
         """Run some of the executions; one at a time where their cases do not fit together."""
         try:
             for number in numbers:
                 worker.hold(self.wanted[number].case, self.wanted[number].key)
-            found, end = self._send(worker, numbers, alone=alone)
+            found, end = self._send(worker, numbers, mend=mend)
             if not any(a.status == "memory" for a in found.values()):
                 return found, end
         except GpuMemoryError:
@@ -115,14 +126,14 @@ class Attempt:
         first = numbers[0]
         worker.empty()
         worker.hold(self.wanted[first].case, self.wanted[first].key)
-        found, end = self._send(worker, [first], alone=alone)
+        found, end = self._send(worker, [first], mend=mend)
         for answer in found.values():
             if answer.status == "memory":
                 needed = sum(b["nbytes"] for b in self.wanted[first].case.message["buffers"])
                 raise too_large(self.wanted[first].key, worker.name, needed, min(worker.free_at_start, needed - 1))
         return found, end
 
-    def _send(self, worker: WorkerProcess, numbers: list[int], *, alone: bool) -> tuple[dict[int, Answer], RunEnd]:
+    def _send(self, worker: WorkerProcess, numbers: list[int], *, mend: bool) -> tuple[dict[int, Answer], RunEnd]:
         found: dict[int, Answer] = {}
         lacking = {kernel for number in numbers for kernel in self.wanted[number].judges} - worker.judges
         if lacking:
@@ -130,7 +141,7 @@ class Attempt:
         request = {
             "ask": "run",
             "library": worker.load(self.library),
-            "alone": alone,
+            "mend": mend,
             "ended": self.ended,
             "tolerances": [list(pair) for pair in self.tolerances],
             "rhos": list(self.rhos),

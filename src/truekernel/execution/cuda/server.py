@@ -57,13 +57,17 @@ class _Sentinel:
 class Server:
     """Runs variants in one worker at a time; use as a context manager. Several servers may share a GPU.
 
-    A worker ends with a fault that sticks, a timeout, an overwritten red zone or input, changed resident contents, or a sentinel that gives other
-    bits. What ran since it was last known to be sound counts for nothing and is decided alone in a fresh process.
+    After every request the worker is proven sound: all resident contents hash as they did, and the sentinel gives its bits. A fault that sticks, a
+    timeout, changed contents or a changed sentinel ends it; what ran since the last proof counts for nothing and is decided alone in a fresh process.
+    Two things need no fresh process, since nothing but the variant at hand ran since the last proof: an overwritten red zone or input is put back and the
+    proof repeated, and a fault counts at once where a sentinel is watched. `strict`: they too end the worker and are decided alone; each costs
+    one or two starts of a process, and a GPU makes about five contexts a second, however many processes ask.
     """
 
     schedules = SCHEDULES
 
-    def __init__(self, device: int = 0) -> None:
+    def __init__(self, device: int = 0, *, strict: bool = False) -> None:
+        self._strict = strict
         self._workers = Workers(device)
         self._cases: dict[str, _Case] = {}
         self._users: Counter[str] = Counter()
@@ -272,10 +276,9 @@ class Server:
         """Answers of all executions that count, by number."""
         worker = self._workers.ready()
         if worker.served:
-            with contextlib.suppress(WorkerDiedError):
-                answers = attempt.shared(worker)
-                if answers is not None and self._sound(worker):
-                    return answers
+            answers = self._shared(worker, attempt)
+            if answers is not None:
+                return answers
             self._workers.retire()
         answers = attempt.alone(self._workers)
         if self._left_sound(answers):
@@ -288,6 +291,21 @@ class Server:
                 answer.hazards.append(("far", -1, 0))
         return answers
 
+    def _shared(self, worker: WorkerProcess, attempt: Attempt) -> dict[int, Answer] | None:
+        """Answers from a worker that has served others; None when they do not count."""
+        proven = self._sentinel is not None and not self._strict
+        with contextlib.suppress(WorkerDiedError):
+            found = attempt.shared(worker, strict=self._strict, proven=proven)
+            if found is None:
+                return None
+            answers, left = found
+            if any(answer.status == "fault" for answer in answers.values()):
+                self._workers.retire()
+                return answers | (attempt.alone(self._workers, left) if left else {})
+            if self._sound(worker):
+                return answers
+        return None
+
     def _left_sound(self, answers: Mapping[int, Answer]) -> bool:
         """After a variant that was alone: end its worker unless all is as it was, or has been mended. False for changes that nothing announced."""
         worker = self._workers.working
@@ -296,7 +314,7 @@ class Server:
         sound = False
         with contextlib.suppress(WorkerDiedError, LibraryError):
             sound = self._sound(worker)
-        if not sound:
+        if not sound or (self._strict and any(answer.suspicious for answer in answers.values())):
             self._workers.retire()
         return sound or any(answer.suspicious for answer in answers.values())
 
@@ -309,8 +327,8 @@ class Server:
             return True
         case = self._cases[sentinel.key]
         wanted = Wanted(sentinel.key, case.message, "poison", DEFAULT_SECONDS, False)
-        answers = Attempt(sentinel.library, [wanted]).shared(worker)
-        return answers is not None and answers[0].status == "ok" and answers[0].digest == sentinel.digest
+        found = Attempt(sentinel.library, [wanted]).shared(worker, strict=True, proven=False)
+        return found is not None and found[0][0].status == "ok" and found[0][0].digest == sentinel.digest
 
     def _finished(
         self,

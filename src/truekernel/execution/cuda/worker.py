@@ -120,8 +120,8 @@ class Worker:
         """Run a library on cases, an answer for each execution, then {"spoiled": contents to send again, "fatal"}. `series`,
         `ended`: bits; an execution all of whose series have ended is left out.
 
-        The module is loaded for this request only, so that a library's global variables start as its source says. What looks suspicious ends the
-        request, unless `alone` says that this process has served nothing else.
+        The module is loaded for this request only, so that a library's global variables start as its source says. An overwritten red zone or
+        input ends the request, unless `mend` asks to put everything back and go on.
         """
         symbols, cubin = self._libraries[request["library"]]
         try:
@@ -141,7 +141,7 @@ class Worker:
             if report.status != "ok":
                 ended |= execution["series"]
             if report.hazards:
-                if not request["alone"]:
+                if not request["mend"]:
                     break
                 spoiled = self.executor.repair(execution["key"])
             if spoiled or report.status == "memory":
