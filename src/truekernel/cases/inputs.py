@@ -65,7 +65,7 @@ def _made(
     assert problem.make is not None
     recipe, axes = parse_recipe(case.recipe), case.lengths
     parameters = {spec.name for spec in problem.parameters}
-    source = Recipe(OFFICIAL) if recipe.base == OFFICIAL else recipe
+    source = Recipe(OFFICIAL) if recipe.base == OFFICIAL or recipe.place is not None else recipe
     made = problem.make(axes, lambda spec: draw_tensor(spec, axes, source, case.seed))
     result = {}
     for spec, how in plan:

@@ -96,6 +96,8 @@ class Problem:
     default of `numerics`. `ties(inputs, axes)`: for index outputs, the float64 table [..., L] whose last axis the output indexes.
     `flops`/`bytes`: arithmetic operations and least memory traffic, for the physical floor. `linear`: exact small-integer inputs
     give exactly representable results in any summation order, so those cases are compared bitwise.
+    `kernelbench`: level and number of the problem of KernelBench that it corresponds to ("level1/23"). `make(axes, draw)`: tensors that are computed from drawn ones
+    (probabilities by a softmax, a triangle of a matrix); `draw(spec)` draws in the recipe of the case.
     `parameters` are inputs too (weights); checkers that only rescale inputs leave them alone. `mutates`: inputs that a program writes in place.
     """
 
@@ -115,6 +117,8 @@ class Problem:
     linear: bool = False
     source: str = ""
     constants: Mapping[str, float] = field(default_factory=dict)
+    kernelbench: str = ""
+    make: Callable[[Axes, Callable[[TensorSpec], torch.Tensor]], Tensors] | None = None
 
     @property
     def tensors(self) -> tuple[TensorSpec, ...]:

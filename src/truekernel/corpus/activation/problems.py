@@ -52,6 +52,7 @@ PROBLEMS = (
         flops=lambda a: 8.0 * a["B"] * a["D"],
         bytes=lambda a: 8.0 * a["B"] * a["D"],
         source="KernelBench level 1, 26_GELU_",
+        kernelbench="level1/26",
     ),
     Problem(
         name="softplus",
@@ -64,6 +65,7 @@ PROBLEMS = (
         flops=lambda a: 5.0 * a["B"] * a["D"],
         bytes=lambda a: 8.0 * a["B"] * a["D"],
         source="KernelBench level 1, 29_Softplus",
+        kernelbench="level1/29",
     ),
     Problem(
         name="elu",
@@ -76,6 +78,7 @@ PROBLEMS = (
         flops=lambda a: 3.0 * a["B"] * a["D"],
         bytes=lambda a: 8.0 * a["B"] * a["D"],
         source="KernelBench level 1, 31_ELU",
+        kernelbench="level1/31",
         constants={"alpha": 1.0},
     ),
     Problem(

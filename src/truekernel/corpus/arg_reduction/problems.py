@@ -63,6 +63,7 @@ PROBLEMS = (
         bytes=lambda a: 4.0 * a["B"] * a["R"] * a["S"] + 8.0 * a["B"] * a["S"],
         linear=True,
         source="KernelBench level 1, 52_Argmin_over_a_dimension",
+        kernelbench="level1/52",
     ),
     Problem(
         name="top1_gate",

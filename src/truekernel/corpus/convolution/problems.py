@@ -59,6 +59,7 @@ PROBLEMS = (
         ),
         linear=True,
         source="KernelBench level 1 problem 50 (first layer of AlexNet)",
+        kernelbench="level1/50",
         constants={"kernel": 11, "stride": 4, "padding": 2},
     ),
     Problem(
@@ -79,6 +80,7 @@ PROBLEMS = (
         bytes=lambda a: 4.0 * (a["batch"] * (a["C"] * a["L"] + a["O"] * ((a["L"] - 9) // 3 + 1)) + 3 * a["O"] * a["C"]),
         linear=True,
         source="KernelBench level 1 problem 76 (conv standard 1D dilated strided)",
+        kernelbench="level1/76",
         constants={"kernel": 3, "stride": 3, "dilation": 4},
     ),
     Problem(
@@ -99,6 +101,7 @@ PROBLEMS = (
         bytes=lambda a: 4.0 * a["batch"] * a["C"] * (a["H"] * a["W"] + (a["H"] - 2) * (a["W"] - 2)),
         linear=True,
         source="KernelBench level 1 problem 82 (conv depthwise 2D)",
+        kernelbench="level1/82",
         constants={"kernel": 3},
     ),
     Problem(
@@ -119,6 +122,7 @@ PROBLEMS = (
         bytes=lambda a: 4.0 * (a["batch"] * (a["C"] * a["L"] + a["O"] * (2 * a["L"] + 1)) + 3 * a["O"] * a["C"]),
         linear=True,
         source="KernelBench level 1 problem 79 (conv transposed 1D, strided, padded, dilated)",
+        kernelbench="level1/79",
         constants={"kernel": 3, "stride": 2, "padding": 1, "dilation": 2},
     ),
 )

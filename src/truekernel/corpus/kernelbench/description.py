@@ -7,11 +7,13 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 
-class _Record(BaseModel):
+class WireRecord(BaseModel):
+    """Base of what crosses between the processes: frozen, and strict about unknown fields."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
-class Made(_Record):
+class Made(WireRecord):
     """How the values of a tensor were made."""
 
     by: Literal["uniform", "normal", "integers", "constant", "other"]
@@ -26,7 +28,7 @@ class Made(_Record):
     """Other: the operator that made them."""
 
 
-class TensorFound(_Record):
+class TensorFound(WireRecord):
     """A tensor at official sizes."""
 
     name: str
@@ -36,7 +38,7 @@ class TensorFound(_Record):
     contiguous: bool = True
 
 
-class OutputFound(_Record):
+class OutputFound(WireRecord):
     """An output at official sizes. `chosen_by`: argmax or argmin when it holds the places that this operator found."""
 
     shape: tuple[int, ...]
@@ -44,14 +46,14 @@ class OutputFound(_Record):
     chosen_by: str = ""
 
 
-class Shapes(_Record):
+class Shapes(WireRecord):
     """Lengths of all inputs, parameters and outputs, in this order, when one constant has another value."""
 
     value: int
     shapes: tuple[tuple[int, ...], ...]
 
 
-class Constant(_Record):
+class Constant(WireRecord):
     """A whole-number constant of the file. `independent`: outputs along it are computed one by one; None = not known."""
 
     name: str
@@ -60,7 +62,7 @@ class Constant(_Record):
     independent: bool | None = None
 
 
-class Initialiser(_Record):
+class Initialiser(WireRecord):
     """One random draw or filling while the model was made, in order: what candidates repeat to get the same weights."""
 
     parameter: str
@@ -69,7 +71,7 @@ class Initialiser(_Record):
     made: Made
 
 
-class Description(_Record):
+class Description(WireRecord):
     """A problem file that can be adapted."""
 
     summary: str
@@ -88,7 +90,7 @@ class Description(_Record):
     """Arithmetic operations of one call at official sizes."""
 
 
-class Answer(_Record):
+class Answer(WireRecord):
     """The answer for one file: a description, or why there is none."""
 
     path: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,8 +23,12 @@ from truekernel.corpus.kernelbench.recording import Recorder, key
 
 SMALL = (4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 256, 512)
 """Lengths tried, in this order, for every constant when values are really computed."""
+MOST_OPERATORS = 12_000
+"""Operators without data that looking for axes may cost; each takes from a tenth of a millisecond to one."""
 MOST_ELEMENTS = 1 << 22
 MOST_OPERATIONS = 1e9
+REDRAWN = ("rand", "randn", "rand_like", "randn_like", "randint", "uniform_", "normal_")
+"""Random operators whose numbers `reference` draws from another generator."""
 LITERALS = (bool, int, float, str, type(None))
 
 
@@ -49,28 +52,31 @@ class Run:
         )
 
 
-def describe(text: str, path: str, deadline: float) -> Description:
-    """What the file holds. `deadline` (time.monotonic) bounds the looking for axes, not the user's code.
+class Budget:
+    """How many more calls without data a file gets: counted in operators, not in time, so that every machine finds the same axes."""
+
+    def __init__(self, first: Run) -> None:
+        operators = sum(recorder.count for recorder in (first.making, first.building, first.calling))
+        self.calls = MOST_OPERATORS // max(operators, 1)
+
+    def spend(self) -> bool:
+        """Take one call; False when none is left."""
+        self.calls -= 1
+        return self.calls >= 0
+
+
+def describe(text: str, path: str) -> Description:
+    """What the file holds.
 
     Raises NotAProblemError with one line for what can't be adapted, and whatever the file raises.
     """
     run = run_without_data(text, path, {})
     _refuse(run)
-    constants = []
-    for name, value in whole_constants(text).items():
-        seen = []
-        for other in _others(value):
-            if time.monotonic() > deadline:
-                break
-            try:
-                shapes = run_without_data(text, path, {name: other}).shapes
-            except Exception:
-                continue  # a length that the file has no use for
-            if len(shapes) == len(run.shapes):
-                seen.append(Shapes(value=other, shapes=shapes))
-        constants.append(Constant(name=name, value=value, seen=tuple(seen)))
-    moved = [constant for constant in constants if any(seen.shapes != run.shapes for seen in constant.seen)]
-    wholes = _independent(text, path, moved, run, deadline)
+    budget = Budget(run)
+    given = len(run.inputs) + len(run.parameters)
+    constants = [_constant(text, path, name, value, run, budget) for name, value in whole_constants(text).items()]
+    moved = [c for c in constants if any(seen.shapes[:given] != run.shapes[:given] for seen in c.seen)]
+    wholes = _independent(text, path, moved, budget)
     return Description(
         summary=_summary(text, path),
         inputs=tuple(_tensor(name, tensor, run.making) for name, tensor in run.inputs.items()),
@@ -84,6 +90,21 @@ def describe(text: str, path: str, deadline: float) -> Description:
         initialisers=_initialisers(run),
         operations=run.calling.operations,
     )
+
+
+def _constant(text: str, path: str, name: str, value: int, run: Run, budget: Budget) -> Constant:
+    """A constant with the shapes that its file has at other values; one that moves none at the first values tried is let go."""
+    seen: list[Shapes] = []
+    for number, other in enumerate(_others(value)):
+        if (number == 2 and len(seen) == 2 and all(one.shapes == run.shapes for one in seen)) or not budget.spend():
+            break
+        try:
+            shapes = run_without_data(text, path, {name: other}).shapes
+        except Exception:
+            continue  # a length that the file has no use for
+        if len(shapes) == len(run.shapes):
+            seen.append(Shapes(value=other, shapes=shapes))
+    return Constant(name=name, value=value, seen=tuple(seen))
 
 
 def run_without_data(text: str, path: str, lengths: Mapping[str, int]) -> Run:
@@ -141,22 +162,33 @@ def _refuse(run: Run) -> None:
             f"forward draws random numbers ({', '.join(dict.fromkeys(drawn))}): two calls have nothing to agree on"
         )
 
+    for what, recorder, tensors in (
+        ("get_inputs", run.making, run.inputs),
+        ("Model", run.building, run.parameters),
+    ):
+        strange = [draw.operator for draw in recorder.draws if draw.operator not in REDRAWN]
+        if strange and any(recorder.made(tensor).by == "other" for tensor in tensors.values()):
+            raise NotAProblemError(
+                f"{what} draws by {strange[0]}: its numbers can't be drawn again by another generator"
+            )
+
 
 def _others(value: int) -> list[int]:
     """Other lengths worth a look: neighbours, half and double, small ones."""
-    others = (value + 1, value + 2, value - 3, 2 * value, 3 * value, value // 2, 2, 3, 5, 8, 33)
+    others = (value + 1, 2 * value, value + 2, value - 3, 3 * value, value // 2, 2, 3, 5, 8, 33)
     return [other for other in dict.fromkeys(others) if other > 0 and other != value]
 
 
-def _independent(text: str, path: str, moved: Sequence[Constant], run: Run, deadline: float) -> dict[str, bool]:
+def _independent(text: str, path: str, moved: Sequence[Constant], budget: Budget) -> dict[str, bool]:
     """For each constant that moves shapes whether outputs along it are computed one by one; empty when the file has no small sizes.
 
-    Every constant is made as small as the file allows; then half of one length, with the first half of the inputs, must give the first half of the outputs.
+    Every constant is made as small as the file allows; then half of one length, with the first half of the inputs, must give the first half of the outputs,
+    and with the last half the last half (a running sum keeps its beginning, not its end).
     """
     small: dict[str, int] = {constant.name: constant.value for constant in moved}
     for constant in moved:
         for length in SMALL:
-            if length >= constant.value or time.monotonic() > deadline:
+            if length >= constant.value or not budget.spend():
                 break
             try:
                 shapes = run_without_data(text, path, {**small, constant.name: length}).shapes
@@ -165,6 +197,8 @@ def _independent(text: str, path: str, moved: Sequence[Constant], run: Run, dead
             if all(0 not in shape for shape in shapes):
                 small[constant.name] = length
                 break
+    if not budget.spend():
+        return {}
     try:
         cost = run_without_data(text, path, small)
     except Exception:
@@ -172,12 +206,7 @@ def _independent(text: str, path: str, moved: Sequence[Constant], run: Run, dead
     tensors = (*cost.inputs.values(), *cost.parameters.values(), *cost.outputs)
     if sum(tensor.numel() for tensor in tensors) > MOST_ELEMENTS or cost.calling.operations > MOST_OPERATIONS:
         return {}
-    found = {}
-    for constant in moved:
-        if time.monotonic() > deadline:
-            break
-        found[constant.name] = _halves_agree(text, path, small, constant.name)
-    return found
+    return {constant.name: _halves_agree(text, path, small, constant.name) for constant in moved}
 
 
 def _halves_agree(text: str, path: str, small: Mapping[str, int], name: str) -> bool:
@@ -189,18 +218,24 @@ def _halves_agree(text: str, path: str, small: Mapping[str, int], name: str) -> 
         part.load_state_dict(whole.state_dict(), strict=False)
         inputs = _doubled(namespace(text, path, small)["get_inputs"]())
         wanted = _doubled(namespace(text, path, half)["get_inputs"]())
-        cut = [
-            _cut(tensor, other.shape) if isinstance(tensor, torch.Tensor) else tensor
-            for tensor, other in zip(inputs, wanted, strict=True)
-        ]
         with torch.no_grad():
-            full, halved = as_outputs(whole(*inputs)), as_outputs(part(*cut))
+            full = as_outputs(whole(*_copies(inputs)))
+            for last in (False, True):
+                cut = [
+                    _cut(tensor, other.shape, last) if isinstance(tensor, torch.Tensor) else tensor
+                    for tensor, other in zip(inputs, wanted, strict=True)
+                ]
+                halved = as_outputs(part(*cut))
+                if not all(_agree(a, b, last) for a, b in zip(full, halved, strict=True)):
+                    return False
     except Exception:
         return False
-    return any(a.shape != b.shape for a, b in zip(full, halved, strict=True)) and all(
-        torch.allclose(_cut(a, b.shape).double(), b.double(), rtol=1e-9, atol=1e-12, equal_nan=True)
-        for a, b in zip(full, halved, strict=True)
-        if a.shape != b.shape
+    return True
+
+
+def _agree(whole: torch.Tensor, part: torch.Tensor, last: bool) -> bool:
+    return whole.shape != part.shape and torch.allclose(
+        _cut(whole, part.shape, last).double(), part.double(), rtol=1e-9, atol=1e-12, equal_nan=True
     )
 
 
@@ -213,10 +248,18 @@ def _doubled(inputs: Sequence[Any]) -> list[Any]:
     return [x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x for x in inputs]
 
 
-def _cut(tensor: torch.Tensor, shape: torch.Size) -> torch.Tensor:
-    for dim, length in enumerate(shape):
-        tensor = tensor.narrow(dim, 0, length)
-    return tensor.contiguous()
+def _copies(inputs: Sequence[Any]) -> list[Any]:
+    return [x.clone() if isinstance(x, torch.Tensor) else x for x in inputs]
+
+
+def _cut(tensor: torch.Tensor, shape: torch.Size, last: bool) -> torch.Tensor:
+    """The first or last part of a tensor along the one dimension in which `shape` is shorter."""
+    shorter = [dim for dim, length in enumerate(shape) if length != tensor.shape[dim]]
+    if len(shorter) > 1:
+        raise NotAProblemError("an axis that is two dimensions of one tensor can't be cut")
+    for dim in shorter:
+        tensor = tensor.narrow(dim, tensor.shape[dim] - shape[dim] if last else 0, shape[dim])
+    return tensor.clone()
 
 
 def _tensor(name: str, tensor: torch.Tensor, recorder: Recorder) -> TensorFound:
@@ -265,5 +308,3 @@ def _summary(text: str, path: str) -> str:
 
 def _type(value: Any) -> str:
     return type(value).__name__
-
-

@@ -13,13 +13,30 @@ from truekernel.corpus.kernelbench.description import Made
 RANDOM = frozenset(
     {
         *("rand", "randn", "randint", "randperm", "normal", "bernoulli", "multinomial", "poisson", "native_dropout"),
-        *("rand_like", "randn_like", "randint_like", "uniform", "exponential", "rrelu_with_noise", "geometric", "cauchy"),
+        *(
+            "rand_like",
+            "randn_like",
+            "randint_like",
+            "uniform",
+            "exponential",
+            "rrelu_with_noise",
+            "geometric",
+            "cauchy",
+        ),
         *("uniform_", "normal_", "random_", "bernoulli_", "exponential_", "log_normal_", "geometric_", "cauchy_"),
         *("rrelu_with_noise_functional", "_fused_dropout", "_standard_gamma", "_sample_dirichlet", "binomial"),
     }
 )
 """Operators that draw from a generator."""
-CONSTANTS = {"zeros": 0.0, "zeros_like": 0.0, "zero_": 0.0, "ones": 1.0, "ones_like": 1.0, "new_zeros": 0.0, "new_ones": 1.0}
+CONSTANTS = {
+    "zeros": 0.0,
+    "zeros_like": 0.0,
+    "zero_": 0.0,
+    "ones": 1.0,
+    "ones_like": 1.0,
+    "new_zeros": 0.0,
+    "new_ones": 1.0,
+}
 KEEP = frozenset({"_to_copy", "clone", "contiguous", "detach", "lift_fresh", "alias", "copy"})
 AFFINE = frozenset({"mul", "add", "sub", "div", "neg", "rsub"})
 
@@ -35,7 +52,7 @@ class Drawn:
 
 class Recorder(TorchDispatchMode):
     """Notes for each storage how its values were made. `draws`: random draws in order; `written`: storages that an operator changed in
-    place; `last`: for each storage the operator that made it, with its arguments; `operations`: arithmetic operations so far."""
+    place; `last`: for each storage the operator that made it, with its arguments; `operations`: arithmetic operations so far; `count`: operators so far."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -46,6 +63,7 @@ class Recorder(TorchDispatchMode):
         super().__init__()
         self.draws: list[Drawn] = []
         self.operations = 0.0
+        self.count = 0
         self.written: set[int] = set()
         self.last: dict[int, tuple[str, tuple[Any, ...]]] = {}
         self._made: dict[int, Made] = {}
@@ -64,6 +82,7 @@ class Recorder(TorchDispatchMode):
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
         name = func.__name__.split(".")[0]
+        self.count += 1
         if func.is_view:
             return result
         self.operations += operations(name, args, result)

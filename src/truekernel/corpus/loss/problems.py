@@ -60,6 +60,7 @@ PROBLEMS = (
         flops=lambda a: 3.0 * _elements(a),
         bytes=lambda a: 8.0 * _elements(a),
         source="KernelBench level 1, 94_MSELoss",
+        kernelbench="level1/94",
     ),
     Problem(
         name="smooth_l1_loss",
@@ -72,6 +73,7 @@ PROBLEMS = (
         flops=lambda a: 5.0 * _elements(a),
         bytes=lambda a: 8.0 * _elements(a),
         source="KernelBench level 1, 96_HuberLoss",
+        kernelbench="level1/96",
         constants={"beta": 1.0},
     ),
     Problem(
@@ -103,6 +105,7 @@ PROBLEMS = (
         flops=lambda a: 4.0 * a["B"] * a["C"],
         bytes=lambda a: 4.0 * a["B"] * a["C"] + 8.0 * a["B"],
         source="KernelBench level 1, 95_CrossEntropyLoss",
+        kernelbench="level1/95",
     ),
     Problem(
         name="kl_div",
@@ -121,6 +124,7 @@ PROBLEMS = (
         flops=lambda a: 5.0 * _elements(a),
         bytes=lambda a: 8.0 * _elements(a),
         source="KernelBench level 1, 98_KLDivLoss, with inputs that sum to about one instead of exactly one",
+        kernelbench="level1/98",
     ),
     Problem(
         name="triplet_margin_loss",
@@ -136,6 +140,7 @@ PROBLEMS = (
         flops=lambda a: 8.0 * _elements(a),
         bytes=lambda a: 12.0 * _elements(a),
         source="KernelBench level 1, 99_TripletMarginLoss",
+        kernelbench="level1/99",
         constants={"margin": 1.0, "eps": 1e-6},
     ),
 )

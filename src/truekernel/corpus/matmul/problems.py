@@ -47,6 +47,7 @@ PROBLEMS = (
         bytes=lambda a: 4.0 * (a["M"] * a["K"] + a["K"] * a["N"] + a["M"] * a["N"]),
         linear=True,
         source="KernelBench level 1 problem 2 (standard matrix multiplication)",
+        kernelbench="level1/2",
     ),
     Problem(
         name="batched_matmul",
@@ -68,6 +69,7 @@ PROBLEMS = (
         bytes=lambda a: 4.0 * a["batch"] * (a["M"] * a["K"] + a["K"] * a["N"] + a["M"] * a["N"]),
         linear=True,
         source="KernelBench level 1 problem 3 (batched matrix multiplication)",
+        kernelbench="level1/3",
     ),
     Problem(
         name="matmul_large_k",
@@ -85,6 +87,7 @@ PROBLEMS = (
         bytes=lambda a: 4.0 * (a["M"] * a["K"] + a["K"] * a["N"] + a["M"] * a["N"]),
         linear=True,
         source="KernelBench level 1 problem 6 (matrix multiplication with large K)",
+        kernelbench="level1/6",
     ),
     Problem(
         name="matmul_half",
@@ -105,6 +108,7 @@ PROBLEMS = (
         bytes=lambda a: 2.0 * (a["M"] * a["K"] + a["K"] * a["N"] + a["M"] * a["N"]),
         linear=True,
         source="KernelBench level 1 problem 1 (square matrix multiplication) in float16",
+        kernelbench="level1/1",
     ),
     Problem(
         name="linear_divide_gelu",
@@ -125,6 +129,7 @@ PROBLEMS = (
         flops=lambda a: 2.0 * a["M"] * a["N"] * a["K"] + 12.0 * a["M"] * a["N"],
         bytes=lambda a: 4.0 * (a["M"] * a["K"] + a["K"] * a["N"] + a["M"] * a["N"] + a["N"]),
         source="KernelBench level 2 problem 86 (Matmul_Divide_GELU)",
+        kernelbench="level2/86",
         constants={"divisor": DIVISOR},
     ),
     Problem(
@@ -142,5 +147,6 @@ PROBLEMS = (
         bytes=lambda a: 4.0 * (a["M"] * a["K"] + a["K"] + a["M"]),
         linear=True,
         source="KernelBench level 1 problem 4 (matrix-vector multiplication)",
+        kernelbench="level1/4",
     ),
 )

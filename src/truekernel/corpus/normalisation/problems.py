@@ -114,6 +114,7 @@ PROBLEMS = (
         flops=lambda a: 3.0 * a["batch"] * a["channels"] * a["positions"],
         bytes=lambda a: 8.0 * a["batch"] * a["channels"] * a["positions"],
         source="KernelBench level 1 problem 36 (RMSNorm)",
+        kernelbench="level1/36",
         constants={"eps": EPS},
     ),
     Problem(
@@ -135,6 +136,7 @@ PROBLEMS = (
         flops=lambda a: 8.0 * a["batch"] * a["channels"] * a["positions"],
         bytes=lambda a: 8.0 * a["batch"] * a["channels"] * a["positions"] + 8.0 * a["channels"],
         source="KernelBench level 1 problem 33 (BatchNorm, training mode)",
+        kernelbench="level1/33",
         constants={"eps": EPS},
     ),
     Problem(
@@ -157,6 +159,7 @@ PROBLEMS = (
         flops=lambda a: 8.0 * a["batch"] * a["groups"] * a["width"] * a["positions"],
         bytes=lambda a: 8.0 * a["batch"] * a["groups"] * a["width"] * a["positions"],
         source="KernelBench level 1 problem 35 (GroupNorm, 64 channels in 8 groups)",
+        kernelbench="level1/35",
         constants={"eps": EPS},
     ),
     Problem(
@@ -173,6 +176,7 @@ PROBLEMS = (
         flops=lambda a: 3.0 * a["rows"] * a["features"],
         bytes=lambda a: 8.0 * a["rows"] * a["features"],
         source="KernelBench level 1 problem 39 (L2Norm), with the lower bound of torch.nn.functional.normalize",
+        kernelbench="level1/39",
         constants={"eps": L2_EPS},
     ),
 )

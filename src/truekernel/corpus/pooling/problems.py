@@ -44,6 +44,7 @@ PROBLEMS = (
         flops=lambda a: 15.0 * a["batch"] * a["C"] * (a["H"] - 1) * (a["W"] - 1),
         bytes=lambda a: 4.0 * a["batch"] * a["C"] * (a["H"] * a["W"] + (a["H"] - 1) * (a["W"] - 1)),
         source="KernelBench level 1 problem 42 (Max Pooling 2D)",
+        kernelbench="level1/42",
         constants={"kernel": 4, "stride": 1, "padding": 1},
     ),
     Problem(

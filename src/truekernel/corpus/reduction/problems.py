@@ -53,6 +53,7 @@ PROBLEMS = (
         bytes=lambda a: 4.0 * a["B"] * a["S"] * (a["R"] + 1),
         linear=True,
         source="KernelBench level 1, 47_Sum_reduction_over_a_dimension",
+        kernelbench="level1/47",
     ),
     Problem(
         name="min_dim",
@@ -66,6 +67,7 @@ PROBLEMS = (
         bytes=lambda a: 4.0 * a["B"] * a["S"] * (a["R"] + 1),
         linear=True,
         source="KernelBench level 1, 53_Min_reduction_over_a_dimension",
+        kernelbench="level1/53",
     ),
     Problem(
         name="frobenius_norm",
@@ -83,6 +85,7 @@ PROBLEMS = (
         flops=lambda a: 3.0 * a["B"] * a["F"] * a["H"] * a["W"],
         bytes=lambda a: 12.0 * a["B"] * a["F"] * a["H"] * a["W"],
         source="KernelBench level 1, 37_FrobeniusNorm_",
+        kernelbench="level1/37",
     ),
     Problem(
         name="row_variance",

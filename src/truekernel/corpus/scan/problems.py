@@ -49,6 +49,7 @@ PROBLEMS = (
         bytes=lambda a: 8.0 * _elements(a),
         linear=True,
         source="KernelBench level 1, 89_cumsum",
+        kernelbench="level1/89",
     ),
     Problem(
         name="reverse_cumsum",
@@ -62,6 +63,7 @@ PROBLEMS = (
         bytes=lambda a: 8.0 * _elements(a),
         linear=True,
         source="KernelBench level 1, 91_cumsum_reverse",
+        kernelbench="level1/91",
     ),
     Problem(
         name="masked_cumsum",
@@ -75,6 +77,7 @@ PROBLEMS = (
         bytes=lambda a: 9.0 * _elements(a),
         linear=True,
         source="KernelBench level 1, 93_masked_cumsum",
+        kernelbench="level1/93",
     ),
     Problem(
         name="cumprod",
@@ -87,5 +90,6 @@ PROBLEMS = (
         flops=_elements,
         bytes=lambda a: 8.0 * _elements(a),
         source="KernelBench level 1, 90_cumprod",
+        kernelbench="level1/90",
     ),
 )

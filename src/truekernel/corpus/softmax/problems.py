@@ -45,6 +45,7 @@ PROBLEMS = (
         flops=lambda a: 5.0 * a["rows"] * a["features"],
         bytes=lambda a: 8.0 * a["rows"] * a["features"],
         source="KernelBench level 1 problem 23 (Softmax)",
+        kernelbench="level1/23",
     ),
     Problem(
         name="log_softmax",
@@ -60,6 +61,7 @@ PROBLEMS = (
         flops=lambda a: 5.0 * a["rows"] * a["features"],
         bytes=lambda a: 8.0 * a["rows"] * a["features"],
         source="KernelBench level 1 problem 24 (LogSoftmax)",
+        kernelbench="level1/24",
     ),
     Problem(
         name="causal_softmax",
