@@ -362,7 +362,11 @@ def check_sanitised() -> Iterator[tuple[str, bool, Any]]:
         yield "sanitised: good kernel", not result.findings and not result.unfinished, text
     for (tool, status, _, line), result in zip(SANITISED, results[1:-1], strict=True):
         hits = [f for f in result.findings if f.tool == tool and f.status == status]
-        text = f"{len(hits)} findings: {hits[0]}" if hits else f"{result.findings[:3]} {result.unfinished}"
+        text = (
+            f"{sum(f.count for f in hits)} findings: {hits[0]}"
+            if hits
+            else f"{result.findings[:3]} {result.unfinished}"
+        )
         yield f"sanitised: {tool}", bool(hits) and hits[0].line == line, text
     yield "sanitised: seconds", True, f"{seconds:.1f} s for {len(jobs)} kernels under four tools"
 

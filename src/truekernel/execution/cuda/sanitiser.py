@@ -19,7 +19,7 @@ import torch
 
 from truekernel.errors import GpuMissingError, MachineError, TruekernelError
 from truekernel.execution.cuda.library import Library
-from truekernel.execution.cuda.sanitiser_log import TOOLS, Finding, Log, Tool, parse
+from truekernel.execution.cuda.sanitiser_log import TOOLS, Finding, Log, Tool, distinct, parse
 from truekernel.execution.cuda.wire import Channel
 from truekernel.execution.cuda.wire_cases import case_message
 from truekernel.model import LaunchPlan
@@ -40,7 +40,7 @@ class Job:
 
 @dataclass(slots=True)
 class Sanitised:
-    """What one job showed. `findings`: of all tools, in their order; `unfinished`: tools under which it hung or was lost, with the reason."""
+    """What one job showed. `findings`: distinct ones of all tools, in their order; `unfinished`: tools under which it hung or was lost, with the reason."""
 
     findings: list[Finding] = field(default_factory=list)
     unfinished: dict[str, str] = field(default_factory=dict)
@@ -101,7 +101,7 @@ def _under(program: str, tool: Tool, path: Path, results: list[Sanitised], job_s
         log = parse(lines, tool)
         if log.started < first:
             raise _refused(lines)
-        for finding in log.findings:
+        for finding in distinct(log.findings):
             if 0 <= finding.job < len(results):
                 results[finding.job].findings.append(finding)
         if log.started not in log.ended:

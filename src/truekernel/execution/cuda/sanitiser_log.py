@@ -51,6 +51,8 @@ class Finding:
     thread: tuple[int, int, int] | None = None
     block: tuple[int, int, int] | None = None
     details: list[str] = field(default_factory=list)
+    count: int = 1
+    """Findings of the same kind at the same place, this one included."""
 
 
 @dataclass(slots=True)
@@ -88,6 +90,26 @@ def parse(lines: Iterable[str], tool: Tool) -> Log:
     for finding in log.findings:
         _place(finding, log.buffers.get(finding.job, []))
     return log
+
+
+def distinct(findings: Iterable[Finding]) -> list[Finding]:
+    """The first finding of each kind at each place (line and buffer), with their number: thousands of threads make the same mistake."""
+    kept: dict[tuple[object, ...], Finding] = {}
+    for finding in findings:
+        place = (
+            finding.job,
+            finding.tool,
+            finding.status,
+            finding.kernel,
+            finding.line,
+            finding.other_line,
+            finding.buffer,
+        )
+        if place in kept:
+            kept[place].count += finding.count
+        else:
+            kept[place] = finding
+    return list(kept.values())
 
 
 def _begins(text: str) -> bool:
