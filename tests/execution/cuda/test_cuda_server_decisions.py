@@ -110,6 +110,14 @@ def test_timeout_is_repeated_in_another_worker_before_it_counts(server, log):
     assert len(pids) == len(set(pids)) == 2
 
 
+def test_timeout_in_a_shared_worker_is_repeated_once(server, log):
+    run(server, library())
+    assert run(server, library(b="timeout"), "b")[0].outcome.status == "timeout"
+    assert [text for _, text in events(log) if "timeout" in text] == ["timeout b shared", "timeout b alone"]
+    run(server, library())
+    assert run(server, library(b="shared timeout"), "b")[0].outcome.status == "ok"
+
+
 def test_worker_that_says_nothing_is_killed(server):
     found = run(server, library(b="hang"), "b", cpu_seconds=0.1)
     assert found[0].outcome.status == "timeout"

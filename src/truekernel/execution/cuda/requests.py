@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from truekernel.errors import GpuMemoryError, MachineError
 from truekernel.execution.cuda.judging import judge_library
@@ -38,6 +38,8 @@ class Attempt:
     tolerances: Sequence[tuple[float, float]] = ()
     rhos: Sequence[float] = ()
     ended: int = 0
+    late: set[int] = field(default_factory=set)
+    """Executions that have timed out once."""
 
     def on_host(self) -> Attempt:
         """The same with outputs sent back instead of judged on the device."""
@@ -58,7 +60,8 @@ class Attempt:
             some, end = self._request(worker, left, mend=not strict)
             if not some:
                 raise WorkerDiedError("no answer to a request")
-            late = any(answer.status == "timeout" for answer in some.values())
+            late = {number for number, answer in some.items() if answer.status == "timeout"}
+            self.late |= late
             suspicious = any(answer.suspicious for answer in some.values())
             if late or (strict and suspicious) or (end.fatal and not proven):
                 self.ended = 0
@@ -76,7 +79,6 @@ class Attempt:
         A timeout is repeated in another worker before it counts. Raises MachineError when workers die twice without a word.
         """
         answers: dict[int, Answer] = {}
-        repeated: set[int] = set()
         deaths = 0
         left = list(range(len(self.wanted)) if numbers is None else numbers)
         while left:
@@ -91,8 +93,8 @@ class Attempt:
                 if deaths == 2:
                     raise MachineError(f"GPU workers died twice on the same request: {error}") from None
                 continue
-            late = [k for k, a in some.items() if a.status == "timeout" and k not in repeated]
-            repeated.update(late)
+            late = {k for k, a in some.items() if a.status == "timeout"} - self.late
+            self.late |= late
             for number in late:
                 del some[number]
             answers.update(some)
