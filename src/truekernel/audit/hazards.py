@@ -44,9 +44,13 @@ def _sanitised(
     setup: ProblemSetup, base: Base, mutants: Sequence[Mutant], own: Mapping[str, Build]
 ) -> dict[str, list[Hazard]]:
     """Faults that the checked build shows on the first cases of the witness search."""
-    checked = builds.shared(base, mutants, checked=True)
+    if not setup.device.sanitises:
+        return {}
+    checked = builds.shared(setup.device, base, mutants, checked=True)
     plans = {mutant.id: own[mutant.id].plans for mutant in mutants}
-    checked |= builds.alone([mutant for mutant in mutants if mutant.id not in checked], plans, checked=True)[0]
+    checked |= builds.alone(
+        setup.device, [mutant for mutant in mutants if mutant.id not in checked], plans, checked=True
+    )[0]
     cases = list(dict.fromkeys(case_id for case_id, _ in setup.witness_requests))[:SANITISED_CASES]
     requests: list[Request] = [(case_id, Configuration("gpu", checked=True)) for case_id in cases]
     found = {}

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from truekernel.errors import BadInputError
 from truekernel.model import Program
+from truekernel.trial.devices import DeviceName
 
 DEFAULT_CHECKERS = ("kernelbench", "kernelbench-verified", "exact-official", "truekernel")
 
@@ -18,7 +19,7 @@ class AuditOptions:
     `checkers`: names, or `package.module:function` for a callable of the user's. `problems`: names, families or globs of problems or programs;
     empty = all. `programs`: programs of the user's own, as `load_program` reads them; they are audited instead of the corpus',
     or beside those that `problems` names. `rules`: names, classes or globs of rules; empty = all. `sample`: number of mutants, drawn stratified by rule class and
-    program with `seed`; None = all. `fail_over`: the exit code is 1 when a checker's miss rate is above it.
+    program with `seed`; None = all. `device`: "cpu" or "cuda". `fail_over`: the exit code is 1 when a checker's miss rate is above it.
     """
 
     run_dir: Path
@@ -29,6 +30,7 @@ class AuditOptions:
     sample: int | None = None
     seed: int = 0
     workers: int = 2
+    device: DeviceName = "cpu"
     resume: bool = False
     fail_over: float | None = None
 

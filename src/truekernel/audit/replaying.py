@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,9 +16,9 @@ from truekernel.audit.summary import ReplayResult
 from truekernel.audit.trials import worst_element
 from truekernel.audit.verdicts import Bench
 from truekernel.errors import BadInputError, RunDirectoryError, UnknownNameError
-from truekernel.execution import simt
 from truekernel.model import Configuration, Mutant, Program
 from truekernel.store import Store
+from truekernel.trial.devices import Source, device
 from truekernel.trial.stage import Stage
 from truekernel.trial.witness import HonestRange, proves_wrong
 
@@ -43,11 +44,12 @@ def replay(run_dir: Path, mutant_id: str) -> ReplayResult:
     bench = Bench(checkers, {problem.name: problem})
     case = bench.case(problem.name, witness.case_id)
     request = (case.id, Configuration(witness.schedule, witness.schedule_seed))
-    with simt.Server() as server:
+    where = device(meta["device"])
+    with contextlib.closing(where.runner()) as server:
         stage = Stage(server, corpus.problems()[problem.name], [(case, None)], ())
         plans = stage.plans(mutant.source, mutant.plan_source)
-        library = simt.compile_single(mutant.source, plans.kernels, simt.Options())
-        if isinstance(library, simt.CompileFailure):
+        (library,) = where.alone([Source(mutant.source, plans.kernels)])
+        if isinstance(library, str):
             raise RunDirectoryError(f"mutant {record.id} does not compile here: {library}")
         ((execution, tensors),) = stage.outputs(library, 0, plans, [request])
         library.close()

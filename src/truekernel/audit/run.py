@@ -20,9 +20,9 @@ from truekernel.audit.plan import AuditPlan, make_plan
 from truekernel.audit.summarising import summarise
 from truekernel.audit.summary import Summary
 from truekernel.errors import RunDirectoryError
-from truekernel.execution import simt
 from truekernel.pool import LocalPool, Pool
 from truekernel.store import Store
+from truekernel.trial.devices import device
 
 _WORK = "truekernel.audit.worker:audit_problem"
 _WARM_UP = 20
@@ -40,11 +40,11 @@ def run_audit(
     tell = progress or (lambda _: None)
     begun = time.monotonic()
     checkers = checker_room.resolve(options.checkers)
-    compiler = simt.default_compiler()
+    compiler = device(options.device).label()
     _check_run(options)
     tell(Progress("planning", 0, 0, 0.0, None))
     plan = make_plan(options)
-    meta = _meta(options, plan, list(checkers), compiler.label)
+    meta = _meta(options, plan, list(checkers), compiler)
     store = _store(options, meta)
     try:
         known = {key: record["code_hash"] for key, record in store.items("mutant")}
@@ -74,7 +74,7 @@ def _meta(options: AuditOptions, plan: AuditPlan, checkers: list[str], compiler:
     distinct = sum(len(mutants) for mutants in plan.everything.values())
     chosen = [m.id for mutants in plan.mutants.values() for m in mutants]
     own = [program.document() for program in options.programs]
-    identity = [version("truekernel"), chosen, checkers, compiler, own]
+    identity = [version("truekernel"), chosen, checkers, compiler, own, options.device]
     return {
         "tool_version": version("truekernel"),
         "options": {
@@ -92,6 +92,7 @@ def _meta(options: AuditOptions, plan: AuditPlan, checkers: list[str], compiler:
         "merged": pairs - distinct,
         "chosen": len(chosen),
         "plan": hashlib.sha256(json.dumps(identity).encode()).hexdigest(),
+        "device": options.device,
         "compiler": compiler,
         "machine": _machine(),
         "versions": {name: version(name) for name in ("torch", "numpy", "tree-sitter", "tree-sitter-cuda")}
@@ -168,6 +169,8 @@ def _jobs(
                 "mutants": ids,
                 "rules": rules,
                 "checkers": checkers,
+                "device": options.device,
+                "workers": options.workers,
                 "known": {i: known[i] for i in mine if i in known},
             }
         )

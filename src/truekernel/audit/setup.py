@@ -20,9 +20,10 @@ from truekernel.audit.vacuity import vacuous_pairs
 from truekernel.cases.witness import witness_cases
 from truekernel.checkers import Checker
 from truekernel.errors import BadInputError, PlanError
-from truekernel.execution import simt
+from truekernel.execution.backend import Compiled
 from truekernel.model import Case, Configuration, Execution, Outcome, Problem, Program
 from truekernel.numerics import statistics, with_spread
+from truekernel.trial.devices import Cpu, Device, Source
 from truekernel.trial.gate import wrong
 from truekernel.trial.honest import HonestVariant, honest_variants
 from truekernel.trial.stage import Plans, Request, Stage, requests_for
@@ -47,7 +48,7 @@ class Base:
     """A program as written: its library, plans and code hash."""
 
     program: Program
-    library: simt.Library
+    library: Compiled
     plans: Plans
     code_hash: str
     hashes: Mapping[Request, str]
@@ -59,6 +60,7 @@ class ProblemSetup:
     """Everything that mutants of a problem are measured with. Close it to end its native process."""
 
     problem: Problem
+    device: Device
     checkers: Mapping[str, Checker]
     stage: Stage
     suites: dict[str, list[Case]]
@@ -83,7 +85,7 @@ class ProblemSetup:
 
     def suite_requests(self, checker: str) -> list[Request]:
         """What one checker executes."""
-        return requests_of(self.checkers[checker], self.suites[checker])
+        return requests_of(self.checkers[checker], self.suites[checker], self.device)
 
     def series(self, requests: Sequence[Request]) -> list[int]:
         """For each request the checkers whose suites hold it, as bits in the order of `checkers`."""
@@ -122,9 +124,11 @@ def place(request: Request) -> str:
     return f"{case_id}/{configuration.schedule}/{configuration.fill}"
 
 
-def set_up(problem: Problem, programs: Sequence[Program], checkers: Mapping[str, Checker]) -> ProblemSetup:
+def set_up(
+    problem: Problem, programs: Sequence[Program], checkers: Mapping[str, Checker], device: Device | None = None
+) -> ProblemSetup:
     """Prepare cases and honest variants. Raises BadInputError when one of `programs` fails its gate: mutants of a wrong program mean nothing."""
-    setup = _cases(problem, checkers)
+    setup = _cases(problem, checkers, device or Cpu())
     try:
         _honest(setup, programs)
         _gate(setup)
@@ -135,7 +139,7 @@ def set_up(problem: Problem, programs: Sequence[Program], checkers: Mapping[str,
     return setup
 
 
-def _cases(problem: Problem, checkers: Mapping[str, Checker]) -> ProblemSetup:
+def _cases(problem: Problem, checkers: Mapping[str, Checker], device: Device) -> ProblemSetup:
     suites = {name: checker.suite(problem) for name, checker in checkers.items()}
     witnesses = witness_cases(problem)
     others = {
@@ -147,22 +151,24 @@ def _cases(problem: Problem, checkers: Mapping[str, Checker]) -> ProblemSetup:
     for suite in (*suites.values(), *others.values()):
         cases += [(case, suite[number - 1] if number else None) for number, case in enumerate(suite)]
     cases += [(case, None) for case in witnesses]
-    stage = Stage(simt.Server(), problem, cases, _tolerances(checkers))
-    search = requests_for(witnesses, [Configuration()]) + requests_for(witnesses[:ADVERSARIAL_CASES], ADVERSARIAL)
+    stage = Stage(device.runner(), problem, cases, _tolerances(checkers))
+    adversarial = [configuration for configuration in ADVERSARIAL if configuration.schedule in device.schedules]
+    search = requests_for(witnesses, [Configuration()]) + requests_for(witnesses[:ADVERSARIAL_CASES], adversarial)
     return ProblemSetup(
         problem,
+        device,
         checkers,
         stage,
         suites,
-        _union(checkers, suites),
+        _union(checkers, suites, device),
         search,
-        {name: requests_of(checkers[name], others[name]) for name in others},
+        {name: requests_of(checkers[name], others[name], device) for name in others},
     )
 
 
-def _union(checkers: Mapping[str, Checker], suites: Mapping[str, Sequence[Case]]) -> list[Request]:
+def _union(checkers: Mapping[str, Checker], suites: Mapping[str, Sequence[Case]], device: Device) -> list[Request]:
     """The requests of all suites, each once."""
-    return list(dict.fromkeys(r for name, checker in checkers.items() for r in requests_of(checker, suites[name])))
+    return list(dict.fromkeys(r for name, c in checkers.items() for r in requests_of(c, suites[name], device)))
 
 
 def _gate(setup: ProblemSetup) -> None:
@@ -170,12 +176,12 @@ def _gate(setup: ProblemSetup) -> None:
     panel = [record.executions for record in setup.honest if record.role == "panel" and not record.gate]
     setup.gates = case_gates(setup.problem, setup.checkers, setup.suites, setup.stage.prepared, panel)
     setup.suites = without_invalid(setup.checkers, setup.suites, setup.gates)
-    setup.requests = _union(setup.checkers, setup.suites)
+    setup.requests = _union(setup.checkers, setup.suites, setup.device)
 
 
-def requests_of(checker: Checker, suite: Sequence[Case]) -> list[Request]:
-    """What a checker executes on its suite."""
-    return [(case.id, configuration) for case in suite for configuration in checker.configurations(case)]
+def requests_of(checker: Checker, suite: Sequence[Case], device: Device) -> list[Request]:
+    """What a checker executes on its suite, as far as the device can order threads."""
+    return [(case.id, c) for case in suite for c in checker.configurations(case) if c.schedule in device.schedules]
 
 
 def _tolerances(checkers: Mapping[str, Checker]) -> tuple[tuple[float, float], ...]:
@@ -190,7 +196,7 @@ def _honest(setup: ProblemSetup, mutated: Sequence[Program]) -> None:
     programs = [*ours, *(program for program in mutated if program not in ours)]
     everything = list(dict.fromkeys([*setup.requests, *setup.witness_requests]))
     others = list(dict.fromkeys(request for requests in setup.reseeded.values() for request in requests))
-    built, refused = _built(stage, honest_variants(programs))
+    built, refused = _built(setup, honest_variants(programs))
     kept = {plans.digest for variant, _, plans in built if variant.id in wanted}
     for variant, library, plans in built:
         if not variant.rule:
@@ -228,33 +234,38 @@ def _honest(setup: ProblemSetup, mutated: Sequence[Program]) -> None:
     setup.honest.append(_eager(setup))
 
 
-Built = tuple[HonestVariant, simt.Library, Plans]
+Built = tuple[HonestVariant, Compiled, Plans]
 
 
-def _built(stage: Stage, variants: Sequence[HonestVariant]) -> tuple[list[Built], list[tuple[HonestVariant, str]]]:
+def _built(
+    setup: ProblemSetup, variants: Sequence[HonestVariant]
+) -> tuple[list[Built], list[tuple[HonestVariant, str]]]:
     """Variants compiled alone, one for each distinct machine code and plans; and those that do not compile, with the reason."""
-    built: list[Built] = []
+    planned: list[tuple[HonestVariant, Plans]] = []
     refused: list[tuple[HonestVariant, str]] = []
-    seen: set[str] = set()
     for variant in variants:
         try:
-            plans = stage.plans(variant.source, variant.plan_source)
+            planned.append((variant, setup.stage.plans(variant.source, variant.plan_source)))
         except PlanError as error:
             refused.append((variant, str(error)))
-            continue
-        options = simt.Options(fma="fma=off" not in variant.flags)
-        library = simt.compile_single(variant.source, plans.kernels, options)
-        if isinstance(library, simt.CompileFailure):
-            refused.append((variant, str(library)))
-        elif _identity(library, plans) in seen:
-            library.close()
-        else:
-            seen.add(_identity(library, plans))
-            built.append((variant, library, plans))
-    return built, refused
+    built: list[Built] = []
+    seen: set[str] = set()
+    for fma in (True, False):
+        group = [(variant, plans) for variant, plans in planned if ("fma=off" not in variant.flags) == fma]
+        sources = [Source(variant.source, plans.kernels) for variant, plans in group]
+        for (variant, plans), library in zip(group, setup.device.alone(sources, fma=fma), strict=True):
+            if isinstance(library, str):
+                refused.append((variant, library))
+            elif _identity(library, plans) in seen:
+                library.close()
+            else:
+                seen.add(_identity(library, plans))
+                built.append((variant, library, plans))
+    order = {variant.id: number for number, variant in enumerate(variants)}
+    return sorted(built, key=lambda b: order[b[0].id]), refused
 
 
-def _identity(library: simt.Library, plans: Plans) -> str:
+def _identity(library: Compiled, plans: Plans) -> str:
     """What makes programs distinct: normalised machine code and launch plans."""
     return f"{library.code_hash()}:{plans.digest}"
 

@@ -93,6 +93,7 @@ def _facts(meta: Mapping[str, object], directory: str, seconds: float) -> RunFac
             "rules": tuple(options["rules"]),  # type: ignore[arg-type]
             "sample": options["sample"],
             "seed": options["seed"],
+            "device": meta["device"],
             "compiler": meta["compiler"],
             "machine": meta["machine"],
             "versions": meta["versions"],

@@ -18,7 +18,7 @@ SCHEMA_VERSION = 1
 """Version of the document that `--json` prints: raised when a field changes its meaning or goes away."""
 
 SCALED_NOTE = (
-    "Measured on a CPU at audit sizes: problems are smaller than those that the checker's authors use, and many sums are shorter, which moves "
+    "Measured at audit sizes: problems are smaller than those that the checker's authors use, and many sums are shorter, which moves "
     "the rates. What depends on length most, whether a trivial output passes, is also computed at official sizes, from references and "
     "tolerances alone."
 )
@@ -208,7 +208,7 @@ class RunFacts(Record):
     """Patterns; empty = all."""
     sample: int | None = None
     seed: int = 0
-    backend: str = "simt"
+    device: str = "cpu"
     compiler: str = ""
     """Name and version."""
     machine: str = ""

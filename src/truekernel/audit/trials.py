@@ -30,7 +30,7 @@ def run_chunk(setup: ProblemSetup, program: str, mutants: Sequence[Mutant], seen
     base = setup.bases[program]
     records: dict[str, MutantRecord] = {}
     plans, refused = builds.plans_of(setup, base, mutants)
-    own, failures = builds.alone([m for m in mutants if m.id in plans], plans)
+    own, failures = builds.alone(setup.device, [m for m in mutants if m.id in plans], plans)
     unique: list[tuple[Mutant, str]] = []
     for mutant in mutants:
         why = refused.get(mutant.id) or failures.get(mutant.id)
@@ -44,7 +44,7 @@ def run_chunk(setup: ProblemSetup, program: str, mutants: Sequence[Mutant], seen
             records[mutant.id] = _still(setup, mutant, "duplicate", code_hash=code, duplicate_of=seen[code])
         else:
             unique.append((mutant, code))
-    shared = builds.shared(base, [mutant for mutant, _ in unique])
+    shared = builds.shared(setup.device, base, [mutant for mutant, _ in unique])
     for mutant, code in unique:
         alone = own[mutant.id]
         records[mutant.id] = _run(setup, base, mutant, shared.get(mutant.id, alone), alone, code)
@@ -146,7 +146,7 @@ def states(setup: ProblemSetup, record: MutantRecord) -> dict[str, State]:
 def _judged(setup: ProblemSetup, seen: Mapping[Request, Execution]) -> dict[str, State]:
     """Verdicts of the checkers that judge statistics."""
     return {
-        name: accepts(checker, setup.suites[name], seen).verdict
+        name: accepts(checker, setup.suites[name], seen, setup.device.schedules).verdict
         for name, checker in setup.checkers.items()
         if not checker.needs_outputs
     }

@@ -14,6 +14,7 @@ from truekernel.audit.records import MutantRecord
 from truekernel.audit.setup import ProblemSetup, set_up
 from truekernel.audit.trials import run_chunk
 from truekernel.model import Mutant
+from truekernel.trial.devices import device
 
 CHUNK = 48
 """Mutants whose schema shares translation units, and that are stored together."""
@@ -22,7 +23,7 @@ CHUNK = 48
 def audit_problem(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The work of a pool job.
 
-    `job`: problem, programs (own_programs: documents of those that are not in the corpus), mutants {program: [ids]}, rules, checkers, known {mutant id: code hash of those stored already}. Yields
+    `job`: problem, programs (own_programs: documents of those that are not in the corpus), mutants {program: [ids]}, rules, checkers, device, workers, known {mutant id: code hash of those stored already}. Yields
     {"kind": problem | honest | mutant, "records": {key: document}}; what a resumed job yields again has the same content.
     """
     import torch
@@ -30,7 +31,8 @@ def audit_problem(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     torch.set_num_threads(1)
     checkers = checker_room.resolve(job["checkers"])
     programs = known_programs(job["own_programs"])
-    setup = set_up(corpus.problems()[job["problem"]], [programs[name] for name in job["programs"]], checkers)
+    where = device(job["device"], job["workers"])
+    setup = set_up(corpus.problems()[job["problem"]], [programs[name] for name in job["programs"]], checkers, where)
     # What the set-up made lives as long as the process: the garbage collector need not look at it again.
     gc.freeze()
     with setup:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from truekernel.model import Case, Configuration, Execution, Problem, Status
+from truekernel.model import SCHEDULES, Case, Configuration, Execution, Problem, Schedule, Status
 from truekernel.numerics import Tolerance
 
 if TYPE_CHECKING:
@@ -125,15 +125,19 @@ def fault(executions: Sequence[Execution]) -> Judgement | None:
 
 
 def accepts(
-    checker: Checker, suite: Sequence[Case], executions: Mapping[tuple[str, Configuration], Execution]
+    checker: Checker,
+    suite: Sequence[Case],
+    executions: Mapping[tuple[str, Configuration], Execution],
+    schedules: Sequence[Schedule] = SCHEDULES,
 ) -> Judgement:
     """A checker's verdict over its whole suite: the first case that rejects rejects, else anything left open leaves it open.
 
-    `executions`: by (case id, configuration); what follows a fault may be missing. A suite of no cases decides nothing.
+    `executions`: by (case id, configuration); what follows a fault may be missing. `schedules`: those that the device has; a suite asks for no others
+    there. A suite of no cases decides nothing.
     """
     opened = None if suite else Judgement("undetermined", "the suite has no cases")
     for case in suite:
-        wanted = [executions.get((case.id, configuration)) for configuration in checker.configurations(case)]
+        wanted = [executions.get((case.id, c)) for c in checker.configurations(case) if c.schedule in schedules]
         found = [execution for execution in wanted if execution is not None]
         if len(found) == len(wanted):
             judgement = checker.judge(case, found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -22,6 +22,7 @@ def audit(
     sample: int | None = None,
     seed: int = 0,
     workers: int | None = None,
+    device: Literal["cpu", "cuda"] = "cpu",
     run: Path = DEFAULT_RUN,
     resume: Annotated[bool, _Plain] = False,
     fail_over: float | None = None,
@@ -30,7 +31,7 @@ def audit(
 ) -> int:
     """Mutate programs, run every mutant, and report how many wrong ones each checker accepts and how many right ones it rejects.
 
-    Runs on the CPU. A killed audit goes on with the same command and --resume; nothing that was stored is run again.
+    Needs no GPU. A killed audit goes on with the same command and --resume; nothing that was stored is run again.
 
     Parameters
     ----------
@@ -51,6 +52,8 @@ def audit(
         Seed of the sample.
     workers
         Worker processes. Default: one for each processor.
+    device
+        Where kernels are executed: on this machine's processors, or on an NVIDIA GPU.
     run
         Directory that keeps the run.
     resume
@@ -81,6 +84,7 @@ def audit(
         sample=sample,
         seed=seed,
         workers=len(os.sched_getaffinity(0)) if workers is None else workers,
+        device=device,
         resume=resume,
         fail_over=fail_over,
     )

@@ -15,8 +15,13 @@ if TYPE_CHECKING:
 class Run(Protocol):
     """What one variant did: executions in the order asked for, and outputs where they were kept."""
 
-    executions: list[Execution]
-    outputs: list[list[torch.Tensor] | None]
+    @property
+    def executions(self) -> list[Execution]:
+        """Those that were not left out."""
+
+    @property
+    def outputs(self) -> list[list[torch.Tensor] | None]:
+        """For each of them."""
 
 
 class Runner(Protocol):

@@ -11,7 +11,7 @@ import torch
 from truekernel.cases import make_inputs
 from truekernel.errors import PlanError, SourceError
 from truekernel.execution import recorder
-from truekernel.execution.simt import Library, Run, Server
+from truekernel.execution.backend import Compiled, Runner
 from truekernel.model import Case, Configuration, Execution, LaunchPlan, Problem
 from truekernel.numerics import Expected, expect
 from truekernel.source import kernel_signatures
@@ -57,7 +57,7 @@ class Stage:
 
     def __init__(
         self,
-        server: Server,
+        server: Runner,
         problem: Problem,
         cases: Sequence[tuple[Case, Case | None]],
         tolerances: Sequence[tuple[float, float]],
@@ -109,7 +109,7 @@ class Stage:
 
     def execute(
         self,
-        library: Library,
+        library: Compiled,
         variant: int,
         plans: Plans,
         requests: Sequence[Request],
@@ -117,30 +117,29 @@ class Stage:
     ) -> list[Execution]:
         """Run one variant of a library on the requested cases, in order. `series`: for each request the bits of the series that it
         belongs to; a fault ends its series, and what belongs to ended series only is left out. Without, nothing is."""
-        return self._run(library, variant, plans, requests, series, keep_outputs=False).executions
+        return [execution for execution, _ in self._run(library, variant, plans, requests, series, keep_outputs=False)]
 
     def outputs(
         self,
-        library: Library,
+        library: Compiled,
         variant: int,
         plans: Plans,
         requests: Sequence[Request],
         series: Sequence[int] | None = None,
     ) -> list[tuple[Execution, list[torch.Tensor] | None]]:
         """As `execute`, with the output tensors of each execution (None unless it ended ok)."""
-        run = self._run(library, variant, plans, requests, series, keep_outputs=True)
-        return list(zip(run.executions, run.outputs, strict=True))
+        return self._run(library, variant, plans, requests, series, keep_outputs=True)
 
     def _run(
         self,
-        library: Library,
+        library: Compiled,
         variant: int,
         plans: Plans,
         requests: Sequence[Request],
         series: Sequence[int] | None,
         *,
         keep_outputs: bool,
-    ) -> Run:
+    ) -> list[tuple[Execution, list[torch.Tensor] | None]]:
         for case_id in dict.fromkeys(case_id for case_id, _ in requests):
             self._define(plans, case_id)
         wanted = [(f"{plans.digest}:{case_id}", configuration) for case_id, configuration in requests]
@@ -155,7 +154,7 @@ class Stage:
             tolerances=self.tolerances,
         )
         named = [replace(e, case_id=e.case_id.rpartition(":")[2]) for e in run.executions]
-        return Run(named, run.outputs)
+        return list(zip(named, run.outputs, strict=True))
 
     def _limit(self, request: Request) -> float:
         """CPU seconds; sanitised executions take several times a plain one's."""

@@ -1,0 +1,175 @@
+"""Where programs are compiled and executed: this machine's processors, or an NVIDIA GPU. The rooms above see no difference but what is stated here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from truekernel.errors import BadInputError
+from truekernel.execution.backend import Compiled, Runner
+from truekernel.model import SCHEDULES, Edit, Schedule
+
+DeviceName = Literal["cpu", "cuda"]
+How = Literal["schema", "batch", "alone"]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Device code, and the name expressions of the kernels that will be launched."""
+
+    text: str
+    kernels: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A variant in a library that it shares with others."""
+
+    library: Compiled
+    variant: int
+    how: How
+
+
+class Device(Protocol):
+    """Compiles and executes. `schedules`: orders of threads that can be asked for. `sanitises`: whether libraries can be compiled to check every access."""
+
+    @property
+    def name(self) -> DeviceName:
+        """As on the command line."""
+        ...
+
+    @property
+    def schedules(self) -> tuple[Schedule, ...]:
+        """What `Configuration.schedule` may be."""
+        ...
+
+    @property
+    def sanitises(self) -> bool:
+        """Whether `checked` means something here."""
+        ...
+
+    def label(self) -> str:
+        """Compiler and machine in one line. Raises when programs can't be executed here."""
+        ...
+
+    def runner(self) -> Runner:
+        """A new runner, to be closed."""
+        ...
+
+    def alone(self, sources: Sequence[Source], *, fma: bool = True, checked: bool = False) -> list[Compiled | str]:
+        """Each source compiled alone, in order, or why it does not compile."""
+        ...
+
+    def shared(
+        self, source: Source, edits: Mapping[int, tuple[Edit, ...]], texts: Mapping[int, str], *, checked: bool = False
+    ) -> dict[int, Part]:
+        """Variants of `source`, by number (1 or more), in shared libraries, where that saves time. `texts`: each variant's whole text."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Cpu:
+    """The processors of this machine."""
+
+    name: DeviceName = "cpu"
+    schedules: tuple[Schedule, ...] = SCHEDULES
+    sanitises: bool = True
+
+    def label(self) -> str:
+        """The C++ compiler. Raises CompilerMissingError."""
+        from truekernel.execution import simt
+
+        return simt.default_compiler().label
+
+    def runner(self) -> Runner:
+        """A native server."""
+        from truekernel.execution import simt
+
+        return simt.Server()
+
+    def alone(self, sources: Sequence[Source], *, fma: bool = True, checked: bool = False) -> list[Compiled | str]:
+        """One after the other: audits have a worker process for each processor."""
+        from truekernel.execution import simt
+
+        options = simt.Options(fma=fma, checked=checked)
+        results = [simt.compile_single(source.text, source.kernels, options) for source in sources]
+        return [str(result) if isinstance(result, simt.CompileFailure) else result for result in results]
+
+    def shared(
+        self, source: Source, edits: Mapping[int, tuple[Edit, ...]], texts: Mapping[int, str], *, checked: bool = False
+    ) -> dict[int, Part]:
+        """A schema for expressions and statements, batches for the rest."""
+        from truekernel.execution import simt
+
+        options = simt.Options(checked=checked)
+        schema = simt.compile_schema(source.text, source.kernels, edits, options)
+        parts = {number: Part(library, number, "schema") for number, library in schema.members.items()}
+        rest = {number: texts[number] for number in schema.leftovers}
+        if rest:
+            batch = simt.compile_batch(rest, source.kernels, options)
+            parts |= {number: Part(library, number, "batch") for number, library in batch.members.items()}
+        return parts
+
+
+@dataclass(frozen=True, slots=True)
+class Cuda:
+    """An NVIDIA GPU. `processes`: compile processes of each worker."""
+
+    name: DeviceName = "cuda"
+    schedules: tuple[Schedule, ...] = ("gpu",)
+    sanitises: bool = False
+    processes: int = 2
+
+    def label(self) -> str:
+        """GPU and compiler. Raises GpuMissingError, NvrtcMissingError."""
+        from truekernel.execution import cuda
+        from truekernel.execution.cuda.compile import compilers
+
+        info = cuda.device_info()
+        major, minor = compilers().version()
+        return f"NVRTC {major}.{minor} for {info.name} ({info.arch})"
+
+    def runner(self) -> Runner:
+        """Worker processes on the GPU."""
+        from truekernel.execution import cuda
+
+        return cuda.Server()
+
+    def alone(self, sources: Sequence[Source], *, fma: bool = True, checked: bool = False) -> list[Compiled | str]:
+        """Several at a time. On a GPU a sanitised execution is another tool's, and no library of its own."""
+        from truekernel.execution import cuda
+
+        if checked:
+            raise BadInputError("a sanitised library is asked for: a GPU has compute-sanitizer instead")
+        numbered = dict(enumerate(sources))
+        result = cuda.compile_many(
+            {number: source.text for number, source in numbered.items()},
+            {number: source.kernels for number, source in numbered.items()},
+            cuda.Options(fma=fma),
+            processes=self.processes,
+        )
+        return [
+            result.members[number] if number in result.members else str(result.failures[number]) for number in numbered
+        ]
+
+    def shared(
+        self,
+        source: Source,  # noqa: ARG002
+        edits: Mapping[int, tuple[Edit, ...]],  # noqa: ARG002
+        texts: Mapping[int, str],  # noqa: ARG002
+        *,
+        checked: bool = False,  # noqa: ARG002
+    ) -> dict[int, Part]:
+        """Nothing: NVRTC takes a kernel in 20 ms, and there are many processors."""
+        return {}
+
+
+def device(name: str, workers: int = 1) -> Device:
+    """The device of a name; `workers`: processes that will use it at once. Raises BadInputError for another name."""
+    if name == "cpu":
+        return Cpu()
+    if name == "cuda":
+        return Cuda(processes=max(1, len(os.sched_getaffinity(0)) // max(workers, 1)))
+    raise BadInputError(f"device '{name}': give cpu or cuda")
