@@ -254,6 +254,7 @@ def some_mutants(job: tuple[int, int]) -> tuple[int, int, float, float]:
         requests = [(case_id, Configuration()) for case_id in stage.prepared]
         base = cuda.compile_single(program.source, plans.kernels)
         stage.time_limits(requests, stage.execute(base, 0, plans, requests))  # type: ignore[arg-type]
+        server.watch(base, f"{plans.digest}:{requests[0][0]}")  # type: ignore[arg-type]
         barrier_file = Path(os.environ["TK_BARRIER"]) / str(share)
         barrier_file.touch()
         meet(barrier_file.parent, "*", shares)

@@ -128,6 +128,8 @@ class Worker:
             module = self.driver.load(cubin)
             functions = self._functions(module, symbols)
         except DriverError as error:
+            if error.code == OUT_OF_MEMORY:
+                raise
             return {"error": "library", "text": str(error)}
         spoiled: list[str] = []
         ended = request["ended"]
