@@ -61,7 +61,7 @@ class Server:
     timeout, changed contents or a changed sentinel ends it; what ran since the last proof counts for nothing and is decided alone in a fresh process.
     Two things need no fresh process, since nothing but the variant at hand ran since the last proof: an overwritten red zone or input is put back and the
     proof repeated, and a fault counts at once where a sentinel is watched. `strict`: they too end the worker and are decided alone; each costs
-    one or two starts of a process, and a GPU makes about five contexts a second, however many processes ask.
+    one or two starts of a process, and a GPU makes only a few contexts a second, however many processes ask.
     """
 
     schedules = SCHEDULES
