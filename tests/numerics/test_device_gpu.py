@@ -77,6 +77,8 @@ def test_references_on_the_device_are_those_of_the_cpu(judge, name):
     for want, found in zip(here, there, strict=True):
         assert found.truth.is_cuda
         assert found.published.dtype == want.published.dtype
+        if not want.elements:
+            continue
         torch.testing.assert_close(found.truth.cpu(), want.truth, rtol=1e-9, atol=1e-300, equal_nan=True)
         assert (found.scale.cpu() > 0).eq(want.scale > 0).double().mean() > 0.99
         both = (found.scale.cpu() > 0) & (want.scale > 0)

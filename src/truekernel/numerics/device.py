@@ -33,7 +33,7 @@ CODES: dict[str, int] = {
 ITEM_BYTES = (4, 2, 2, 8, 4, 8, 1)
 PRECISION = (24, 11, 8, 53, 0, 0, 0)
 THREADS = 256
-MOST_BLOCKS = 4224
+MOST_BLOCKS = 1056
 """Enough for several waves on any present GPU; a fixed number, so that sums have one order everywhere."""
 VECTORS_A_THREAD = 2
 VECTORS_OF_OUTPUT = 1 << 40

@@ -15,6 +15,20 @@ static __device__ __forceinline__ double infinity64() { return __longlong_as_dou
 static __device__ __forceinline__ float infinity32() { return __int_as_float(0x7F800000); }
 static __device__ __forceinline__ bool is_finite(double x) { return fabs(x) < infinity64(); }
 
+// Conversions by one instruction under NVRTC, else by bits; the same values, NaN apart in its bits.
+#if defined(__CUDACC_RTC__)
+static __device__ __forceinline__ float half_to_float(unsigned short h) {
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(h));
+  return x;
+}
+
+static __device__ __forceinline__ float round_to_half(float x) {
+  unsigned short h;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
+  return half_to_float(h);
+}
+#else
 static __device__ __forceinline__ float half_to_float(unsigned h) {
   const unsigned magnitude = (h & 0x7FFFu) << 13, sign = (h & 0x8000u) << 16;
   if ((h & 0x7C00u) == 0x7C00u) return __uint_as_float(sign | magnitude | 0x7F800000u);
@@ -35,13 +49,22 @@ static __device__ __forceinline__ float round_to_half(float x) {
   }
   return __uint_as_float(sign | __float_as_uint(rounded));
 }
+#endif
 
 // Nearest bfloat16 (ties to even), as a float.
+#if defined(__CUDACC_RTC__) && __CUDA_ARCH__ >= 800
+static __device__ __forceinline__ float round_to_bfloat(float x) {
+  unsigned short b;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(b) : "f"(x));
+  return __uint_as_float(unsigned(b) << 16);
+}
+#else
 static __device__ __forceinline__ float round_to_bfloat(float x) {
   const unsigned bits = __float_as_uint(x);
   if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return x;
   return __uint_as_float((bits + 0x7FFFu + ((bits >> 16) & 1u)) & 0xFFFF0000u);
 }
+#endif
 
 // Element types by their code, the order of model.ITEM_BYTES. `Item`: raw bits or an integer; load(): value in the type that torch.isclose computes in;
 // round(): its rounding after each operation; low(): a number just below a positive maximum, from which a filter is safe against its own roundings.
@@ -49,6 +72,7 @@ struct Narrow {
   typedef float Compute;
   static __device__ __forceinline__ float round(float x) { return x; }
   static __device__ __forceinline__ float infinity() { return infinity32(); }
+  static __device__ __forceinline__ float nan() { return __int_as_float(0x7FFFFFFF); }
   static __device__ __forceinline__ float low(double x) {
     const double below = x * (1.0 - 9.5367431640625e-07);
     return below < 7.888609052210118e-31 ? 0.0f : float(below);  // 2^-100: products stay normal
@@ -58,6 +82,7 @@ struct Wide {
   typedef double Compute;
   static __device__ __forceinline__ double round(double x) { return x; }
   static __device__ __forceinline__ double infinity() { return infinity64(); }
+  static __device__ __forceinline__ double nan() { return __longlong_as_double(0x7FF8000000000000LL); }
   static __device__ __forceinline__ double low(double x) { return x < 1e-280 ? 0.0 : x * (1.0 - 1e-14); }
 };
 template <int Code>
@@ -126,14 +151,20 @@ static __device__ __forceinline__ double ulp(double value) {
   }
 }
 
+// Quotient of numbers >= 0, as defined in statistics.py. Zeros are kept away from the division: they would take its slow path.
 static __device__ __forceinline__ double ratio(double numerator, double denominator) {
-  if (numerator == 0) return 0;
-  const double quotient = numerator / denominator;
-  return quotient < kLimit ? quotient : kLimit;
+  const double quotient = (numerator == 0 ? 1.0 : numerator) / (denominator == 0 ? 1.0 : denominator);
+  const double value = quotient < kLimit && denominator != 0 ? quotient : kLimit;
+  return numerator == 0 ? 0.0 : value;
 }
 
-static __device__ __forceinline__ Word mixed(Word index, Word low, Word high) {
-  Word h = low ^ (index * 0x9E3779B97F4A7C15ULL + 0xD1B54A32D192ED03ULL);
+constexpr Word kIndex = 0x9E3779B97F4A7C15ULL;
+
+static __device__ __forceinline__ Word keyed(Word index) { return index * kIndex + 0xD1B54A32D192ED03ULL; }
+
+// Word of a vector in the digest; `key` is keyed(its index).
+static __device__ __forceinline__ Word mixed(Word key, Word low, Word high) {
+  Word h = low ^ key;
   h = (h ^ (h >> 32)) * 0xFF51AFD7ED558CCDULL;
   h = ((h ^ (h >> 29)) + high) * 0xC4CEB9FE1A85EC53ULL;
   h = (h ^ (h >> 32)) * 0xFF51AFD7ED558CCDULL;

@@ -15,11 +15,10 @@ struct Slots {
   static constexpr int size = Count > 0 ? Count : 1;
 };
 
-// What the output is compared with, and the tolerances in the type of the comparison. `least_*`: the tightest of each; what is inside of both is inside of all,
-// since rounding is monotone.
+// What the output is compared with, and the tolerances in the type of the comparison.
 template <class F, int Tolerances, int Rhos>
 struct Question {
-  typename F::Compute atol[Slots<Tolerances>::size], rtol[Slots<Tolerances>::size], least_atol, least_rtol;
+  typename F::Compute atol[Slots<Tolerances>::size], rtol[Slots<Tolerances>::size];
   bool exact[Slots<Tolerances>::size];
   double rhos[Slots<Rhos>::size];
   const double *truth, *scale, *spread, *ties;
@@ -27,6 +26,7 @@ struct Question {
   bool poison;
 };
 
+// What one thread has seen. `low`: just below `flat`, from which a filter is safe against its own roundings.
 template <class F, int Tolerances, int Rhos>
 struct Answer {
   typename F::Compute low = 0;
@@ -35,22 +35,50 @@ struct Answer {
   Word digest = 0;
 };
 
+// Whether the flat ratio might exceed the maximum so far, or is not finite; spares a division in float64.
+template <class F>
+static __device__ __forceinline__ bool above(typename F::Compute low, typename F::Compute size, typename F::Compute difference) {
+  return !(difference <= low * (typename F::Compute(1) + size)) || !(difference < F::infinity());
+}
+
+// Counts the mismatches of an item; returns whether it needs a closer look.
 template <class F, int Tolerances, int Rhos>
-static __device__ __forceinline__ void count_mismatches(const Question<F, Tolerances, Rhos> &question, typename F::Compute o,
-                                                        typename F::Compute r, bool equal, Answer<F, Tolerances, Rhos> &answer) {
+static __device__ __forceinline__ bool glance(const Question<F, Tolerances, Rhos> &question, typename F::Item output,
+                                              typename F::Item published, Answer<F, Tolerances, Rhos> &answer) {
   typedef typename F::Compute C;
-  const C actual = fabs(F::round(r - o));
+  if constexpr (F::precision == 0) {
+    return output != published;
+  } else {
+    const C o = F::load(output), r = F::load(published), size = fabs(o), difference = fabs(r - o);
+    const bool unequal = !(o == r);
+    C actual = F::round(difference);
+    if (!(actual < F::infinity())) actual = F::nan();
 #pragma unroll
-  for (int k = 0; k < Tolerances; k++) {
-    const C allowed = F::round(F::round(fabs(question.rtol[k] * o)) + question.atol[k]);
-    const bool near = actual <= allowed && actual < F::infinity() && !question.exact[k];
-    answer.mismatches[k] += !(near || equal);
+    for (int k = 0; k < Tolerances; k++) {
+      const C allowed = F::round(F::round(question.rtol[k] * size) + question.atol[k]);
+      if (unequal && !(actual <= allowed)) answer.mismatches[k]++;
+    }
+    return above<F>(answer.low, size, difference);
   }
 }
 
+// The closer look at an item that may be unwritten or have the largest flat ratio so far. Integers count their mismatches here.
 template <class F, int Tolerances, int Rhos>
-static __device__ __forceinline__ void widen_flat(const Question<F, Tolerances, Rhos> &question, typename F::Item output,
-                                                  typename F::Item published, Answer<F, Tolerances, Rhos> &answer) {
+static __device__ __forceinline__ void compare(const Question<F, Tolerances, Rhos> &question, typename F::Item output,
+                                               typename F::Item published, Answer<F, Tolerances, Rhos> &answer) {
+  typedef typename F::Compute C;
+  const C a = F::load(output), b = F::load(published);
+  if constexpr (F::precision == 0) {
+    if (output == published) return;
+    const C actual = fabs(b - a);
+#pragma unroll
+    for (int k = 0; k < Tolerances; k++) {
+      const C allowed = fabs(question.rtol[k] * a) + question.atol[k];
+      answer.mismatches[k] += question.exact[k] || !(actual <= allowed);
+    }
+  } else {
+    if (!above<F>(answer.low, C(fabs(a)), C(fabs(b - a)))) return;
+  }
   if (question.poison && poisoned<F>(output) && !poisoned<F>(published)) answer.unwritten++;
   const double o = to_double<F>(output), r = to_double<F>(published);
   if (o == r || answer.flat >= kLimit) return;
@@ -62,45 +90,19 @@ static __device__ __forceinline__ void widen_flat(const Question<F, Tolerances, 
   }
 }
 
-// Whether the published value needs a closer look: far inside of all tolerances and of the largest flat ratio so far, it changes nothing.
-template <class F, int Tolerances, int Rhos>
-static __device__ __forceinline__ bool suspect(const Question<F, Tolerances, Rhos> &question, typename F::Item output,
-                                               typename F::Item published, const Answer<F, Tolerances, Rhos> &answer) {
-  typedef typename F::Compute C;
-  if constexpr (F::precision == 0) {
-    return output != published;
-  } else {
-    const C o = F::load(output), r = F::load(published), size = fabs(o), difference = fabs(r - o);
-    const C allowed = question.least_rtol * size + question.least_atol;
-    bool inside = difference <= answer.low * (C(1) + size);
-    if constexpr (sizeof(typename F::Item) == 2) {
-      // Three roundings to 16 bits lose less than 2^-6 relative and 2^-22 absolute.
-      inside = inside && difference <= allowed * 0.9375f - 2.384185791015625e-07f && difference < 30000.0f;
-    } else {
-      inside = inside && difference <= allowed && difference < F::infinity();
-    }
-    return !inside;
-  }
-}
+// An element's error, its unit and what it may be compared with.
+struct Error {
+  double size, unit, scale, spread;
+};
 
-// The statistics that need the published value alone.
+// The error of an element; adds to the sums. `index`: number of the element in this part.
 template <class F, int Tolerances, int Rhos>
-static __device__ __forceinline__ void compare(const Question<F, Tolerances, Rhos> &question, typename F::Item output,
-                                               typename F::Item published, Answer<F, Tolerances, Rhos> &answer) {
-  const typename F::Compute o = F::load(output), r = F::load(published);
-  count_mismatches<F>(question, o, r, F::precision == 0 ? output == published : o == r, answer);
-  widen_flat<F>(question, output, published, answer);
-}
-
-// The statistics of the error, which need truth and scale. `index`: number of the element in this part.
-template <class F, int Tolerances, int Rhos>
-static __device__ __forceinline__ void measure(const Question<F, Tolerances, Rhos> &question, typename F::Item output, double truth,
-                                               double scale, double spread, long long index, Answer<F, Tolerances, Rhos> &answer) {
+static __device__ __forceinline__ Error measure(const Question<F, Tolerances, Rhos> &question, typename F::Item output, double truth,
+                                                double scale, double spread, long long index, Answer<F, Tolerances, Rhos> &answer) {
   double got = to_double<F>(output);
   const bool negative = truth < 0;
-  const bool table = question.ties != nullptr;
   bool outside = false;
-  if (table) {
+  if (question.ties != nullptr) {
     const double length = double(question.ties_length);
     outside = !(got >= 0 && got < length);
     const double *row = question.ties + index * question.ties_length;
@@ -115,86 +117,141 @@ static __device__ __forceinline__ void measure(const Question<F, Tolerances, Rho
       error = error < 0 ? -kLimit : kLimit;
     } else {
       answer.nonfinite += !(got == truth || (got != got && truth != truth));
-      return;
+      error = 0;
     }
   }
-  if (error == 0) return;
   const double size = fabs(error), quotient = ratio(size, scale);
   if (quotient > answer.worst) answer.worst = quotient;
   const double cut = quotient < kCut ? quotient : kCut;
   answer.squares += cut * cut;
   answer.signed_sum += (error < 0) != negative ? -cut : cut;
-  const double unit = table ? 0.0 : ulp<F>(truth);
-  const double floor = unit > scale ? unit : scale;
+  return Error{size, question.ties != nullptr ? 0.0 : ulp<F>(truth), scale, spread};
+}
+
+// Whether an error exceeds a maximum so far: size / allowed > bound, without the division. The sign of a fused b * allowed - size is exact where nothing is
+// subnormal; smaller errors count as larger here. Ties are common, since errors of a few ulp are, and must not take the long way. Without spread all bounds are one.
+template <class F, int Tolerances, int Rhos>
+static __device__ __forceinline__ bool beyond(const Question<F, Tolerances, Rhos> &question, const Error &error,
+                                              const Answer<F, Tolerances, Rhos> &answer) {
+  if constexpr (Rhos == 0) return false;
+  const double floor = error.unit > error.scale ? error.unit : error.scale;
+  bool found = error.size < 1e-280;
+  if (question.spread == nullptr) {
+    found |= fma(answer.bounds[0], floor, -error.size) < 0 && answer.bounds[0] < kLimit;
+  } else {
+#pragma unroll
+    for (int k = 0; k < Rhos; k++) {
+      const double wide = question.rhos[k] * error.spread;
+      found |= fma(answer.bounds[k], floor > wide ? floor : wide, -error.size) < 0;
+    }
+  }
+  return found && error.size > 0;
+}
+
+template <class F, int Tolerances, int Rhos>
+static __device__ __forceinline__ void widen_bounds(const Question<F, Tolerances, Rhos> &question, const Error &error,
+                                                    Answer<F, Tolerances, Rhos> &answer) {
+  const double floor = error.unit > error.scale ? error.unit : error.scale;
+  if (question.spread == nullptr) {
+    const double bound = ratio(error.size, floor);
+#pragma unroll
+    for (int k = 0; k < Rhos; k++) answer.bounds[k] = bound > answer.bounds[k] ? bound : answer.bounds[k];
+    return;
+  }
 #pragma unroll
   for (int k = 0; k < Rhos; k++) {
-    const double wide = question.rhos[k] * spread;
-    const double allowed = floor > wide ? floor : wide;
-    if (size < answer.bounds[k] * allowed * (1 - 1e-15)) continue;  // the quotient can't be larger: spares a division
-    const double bound = ratio(size, allowed);
-    if (bound > answer.bounds[k]) answer.bounds[k] = bound;
+    const double wide = question.rhos[k] * error.spread;
+    const double bound = ratio(error.size, floor > wide ? floor : wide);
+    answer.bounds[k] = bound > answer.bounds[k] ? bound : answer.bounds[k];
   }
 }
 
-// Truth, scale and spread of two elements.
-struct Pair {
-  double truth[2], scale[2], spread[2];
+// Truth, scale and spread of up to four elements.
+template <int Size>
+struct Group {
+  double truth[Size], scale[Size], spread[Size];
 };
 
-template <bool Aligned, class Q>
-static __device__ __forceinline__ Pair pair_at(const Q &question, long long element, int count) {
-  Pair pair{{0, 0}, {0, 0}, {0, 0}};
-  if (Aligned && count >= 2) {
-    const double2 t = *reinterpret_cast<const double2 *>(question.truth + element);
-    const double2 s = *reinterpret_cast<const double2 *>(question.scale + element);
-    pair.truth[0] = t.x, pair.truth[1] = t.y, pair.scale[0] = s.x, pair.scale[1] = s.y;
-    if (question.spread != nullptr) {
-      const double2 p = *reinterpret_cast<const double2 *>(question.spread + element);
-      pair.spread[0] = p.x, pair.spread[1] = p.y;
-    }
-    return pair;
-  }
+template <int Size, bool Aligned>
+static __device__ __forceinline__ void read(const double *__restrict__ from, long long element, int count, double *to) {
+  if (Aligned && count >= Size) {
 #pragma unroll
-  for (int j = 0; j < 2; j++) {
-    if (j >= count) break;
-    pair.truth[j] = question.truth[element + j], pair.scale[j] = question.scale[element + j];
-    if (question.spread != nullptr) pair.spread[j] = question.spread[element + j];
+    for (int k = 0; k < Size; k += 2) {
+      const double2 both = *reinterpret_cast<const double2 *>(from + element + k);
+      to[k] = both.x, to[k + 1] = both.y;
+    }
+  } else {
+#pragma unroll
+    for (int k = 0; k < Size; k++) to[k] = k < count ? from[element + k] : 0.0;
   }
-  return pair;
 }
 
-// One vector, of which the first `count` items are there. Loops over items are kept rolled where their body is long: code that is compiled once per item
-// takes seconds to compile.
+template <int Size, bool Aligned, class Q>
+static __device__ __forceinline__ Group<Size> group_at(const Q &question, long long element, int count) {
+  Group<Size> group;
+  read<Size, Aligned>(question.truth, element, count, group.truth);
+  read<Size, Aligned>(question.scale, element, count, group.scale);
+  if (question.spread != nullptr) {
+    read<Size, Aligned>(question.spread, element, count, group.spread);
+  } else {
+#pragma unroll
+    for (int k = 0; k < Size; k++) group.spread[k] = 0;
+  }
+  return group;
+}
+
+template <int Size, class F, int Tolerances, int Rhos>
+static __device__ __forceinline__ void measure_group(const Question<F, Tolerances, Rhos> &question, const Vector &output,
+                                                     const Group<Size> &group, int first, long long element, int count,
+                                                     Answer<F, Tolerances, Rhos> &answer) {
+  Error errors[Size];
+  bool any = false;
+#pragma unroll
+  for (int k = 0; k < Size; k++) {
+    if (k < count) {
+      const auto item = item_of<typename F::Item>(output, first + k);
+      errors[k] = measure<F>(question, item, group.truth[k], group.scale[k], group.spread[k], element + k, answer);
+    } else {
+      errors[k] = Error{0, 0, 0, 0};
+    }
+    any |= beyond<F>(question, errors[k], answer);
+  }
+  if (!any) return;
+#pragma unroll 1
+  for (int k = 0; k < Size; k++) {
+    Error error = errors[0];
+#pragma unroll
+    for (int j = 1; j < Size; j++) {
+      if (j == k) error = errors[j];
+    }
+    if (beyond<F>(question, error, answer)) widen_bounds<F>(question, error, answer);
+  }
+}
+
+// One vector, of which the first `count` items are there; the rest are zeros in output and published value alike. Loops over items stay rolled where
+// their body is long and seldom reached: code that is compiled once per item takes seconds to compile.
 template <class F, bool Full, bool Aligned, int Tolerances, int Rhos>
 static __device__ __forceinline__ void visit(const Question<F, Tolerances, Rhos> &question, const Vector &output, const Vector &published,
                                              long long index, int count, Answer<F, Tolerances, Rhos> &answer) {
   typedef typename F::Item Item;
   constexpr int items = 16 / sizeof(Item);
-  unsigned suspects = 0;
+  constexpr int size = items < 4 ? items : 4;
+  Group<size> group;
+  if constexpr (Full) group = group_at<size, Aligned>(question, index * items, count);
+  bool suspicious = false;
 #pragma unroll
   for (int k = 0; k < items; k++) {
-    if (suspect<F>(question, item_of<Item>(output, k), item_of<Item>(published, k), answer)) suspects |= 1u << k;
+    suspicious |= glance<F>(question, item_of<Item>(output, k), item_of<Item>(published, k), answer);
   }
-  suspects &= (1u << count) - 1;
+  if (suspicious) {
 #pragma unroll 1
-  for (; suspects != 0; suspects &= suspects - 1) {
-    const int k = __ffs(int(suspects)) - 1;
-    compare<F>(question, item_of<Item>(output, k), item_of<Item>(published, k), answer);
+    for (int k = 0; k < items; k++) compare<F>(question, item_of<Item>(output, k), item_of<Item>(published, k), answer);
   }
   if constexpr (Full) {
-    const long long first = index * items;
-    Pair pair = pair_at<Aligned>(question, first, count);
 #pragma unroll 1
-    for (int k = 0; k < count; k += 2) {
-      Pair next;
-      if (k + 2 < count) next = pair_at<Aligned>(question, first + k + 2, count - k - 2);
-#pragma unroll 1
-      for (int j = 0; j < 2 && k + j < count; j++) {
-        const double truth = j ? pair.truth[1] : pair.truth[0], scale = j ? pair.scale[1] : pair.scale[0];
-        const double spread = j ? pair.spread[1] : pair.spread[0];
-        measure<F>(question, item_of<Item>(output, k + j), truth, scale, spread, first + k + j, answer);
-      }
-      pair = next;
+    for (int first = 0; first < items; first += size) {
+      if (first > 0) group = group_at<size, Aligned>(question, index * items + first, count - first);
+      measure_group<size, F>(question, output, group, first, index * items + first, count - first, answer);
     }
   }
 }
@@ -240,15 +297,12 @@ __global__ void __launch_bounds__(256, Full ? 2 : 4)
   __shared__ Word rows[fields][kWarps];
 
   Question<F, Tolerances, Rhos> question;
-  question.least_atol = question.least_rtol = F::infinity();
 #pragma unroll
   for (int k = 0; k < Tolerances; k++) {
     const double atol = settings[k], rtol = settings[Tolerances + k];
     question.exact[k] = atol == 0 && rtol == 0;
     question.atol[k] = F::round(C(atol));  // torch on a CPU rounds the added scalar, not the factor
     question.rtol[k] = C(rtol);
-    if (question.atol[k] < question.least_atol) question.least_atol = question.atol[k];
-    if (question.rtol[k] < question.least_rtol) question.least_rtol = question.rtol[k];
   }
 #pragma unroll
   for (int k = 0; k < Rhos; k++) question.rhos[k] = settings[2 * Tolerances + k];
@@ -261,7 +315,10 @@ __global__ void __launch_bounds__(256, Full ? 2 : 4)
   const int rest = int(elements - whole * items);
   const long long vectors = whole + (rest > 0);
   constexpr int batch = Full ? 1 : 2;  // pairs of loads in flight before the first is looked at
-  for (long long v = (long long)blockIdx.x * kThreads + threadIdx.x; v < vectors; v += batch * stride) {
+  const long long start = (long long)blockIdx.x * kThreads + threadIdx.x;
+  const Word step = Word(stride) * kIndex;
+  Word key = keyed(first + start);
+  for (long long v = start; v < vectors; v += batch * stride, key += batch * step) {
     Vector outputs[batch], references[batch];
 #pragma unroll
     for (int u = 0; u < batch; u++) {
@@ -279,7 +336,7 @@ __global__ void __launch_bounds__(256, Full ? 2 : 4)
       const long long index = v + u * stride;
       if (index >= vectors) break;
       const Vector o = u ? outputs[batch - 1] : outputs[0], r = u ? references[batch - 1] : references[0];
-      answer.digest += mixed(first + index, o.low, o.high);
+      answer.digest += mixed(key + u * step, o.low, o.high);
       visit<F, Full, Aligned>(question, o, r, index, index < whole ? items : rest, answer);
     }
   }
@@ -332,11 +389,11 @@ extern "C" __global__ void __launch_bounds__(256)
   Word digest = 0;
   for (long long v = start; v < vectors; v += stride) {
     const Vector vector = vector_at<Word, true>(data, v);
-    digest += mixed(first + v, vector.low, vector.high);
+    digest += mixed(keyed(first + v), vector.low, vector.high);
   }
   if (start == 0 && bytes > vectors * 16) {
     const Vector vector = rest_at<unsigned char>(data, vectors, int(bytes - vectors * 16));
-    digest += mixed(first + vectors, vector.low, vector.high);
+    digest += mixed(keyed(first + vectors), vector.low, vector.high);
   }
   digest = over_warp(kCount, digest);
   if (threadIdx.x % 32 == 0) rows[threadIdx.x / 32] = digest;
