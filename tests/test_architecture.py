@@ -36,6 +36,7 @@ def test_an_import_that_goes_up_would_be_seen(tmp_path):
         "audit",
         "checkers",
         "trial",
+        "export",
         "mutation",
         "cases",
         "corpus",

@@ -14,6 +14,7 @@ from cyclopts.config import Toml
 from truekernel.cli.audit import audit
 from truekernel.cli.checkers import checkers
 from truekernel.cli.doctor import doctor
+from truekernel.cli.export import export
 from truekernel.cli.mutants import mutants
 from truekernel.cli.problems import problems
 from truekernel.cli.replay import replay
@@ -23,7 +24,7 @@ from truekernel.errors import TruekernelError
 
 BAD, WRONG_CALL, MACHINE_FAILED, INTERRUPTED = 1, 2, 3, 130
 
-COMMANDS: tuple[Callable[..., int], ...] = (audit, report, replay, rules, mutants, problems, checkers, doctor)
+COMMANDS: tuple[Callable[..., int], ...] = (audit, report, replay, export, rules, mutants, problems, checkers, doctor)
 _HELP = """How many wrong CUDA kernels does a checker accept, of which kind, and how many right ones does it reject?
 
 Start with `truekernel doctor`, then `truekernel audit --checker kernelbench --sample 200`.
