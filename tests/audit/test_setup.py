@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from truekernel import checkers, corpus
+from truekernel.audit import setup as setup_room
 from truekernel.audit.setup import set_up
 from truekernel.errors import BadInputError
 
@@ -34,3 +35,22 @@ def test_a_program_that_computes_something_else_is_refused(monkeypatch):
 def test_a_program_that_does_not_compile_is_refused(monkeypatch):
     with pytest.raises(BadInputError, match="fails its gate"):
         prepared_with(monkeypatch, source=corpus.programs()["mse_loss"].source.replace("float", "flaot", 1))
+
+
+def test_cases_of_subnormals_that_a_right_program_flushes_are_left_out_and_no_others():
+    problem = corpus.problems()["scale_bias_clamp"]
+    whole = set_up(problem, [corpus.programs()["scale_bias_clamp"]], checkers.resolve(["truekernel"]))
+    with whole:
+        cases = {case_id: p.case for case_id, p in whole.stage.prepared.items()}
+        recipes = {cases[case_id].recipe for case_id, _ in whole.witness_requests}
+        assert "subnormal@0" in recipes
+        lost = next(request for request in whole.witness_requests if cases[request[0]].recipe == "subnormal@0")
+        other = whole.witness_requests[0]
+        base = whole.bases["scale_bias_clamp"]
+        executions = whole.stage.execute(base.library, 0, base.plans, [lost, other])
+        broken = [replace(e, statistics={**e.statistics, "worst": 1e6}) for e in executions]
+        flushed = setup_room._flushed(whole, broken)
+        assert flushed == {lost[0]} and setup_room._flushed(whole, executions) == set()
+        setup_room._leave_out(whole, flushed)
+        left = {case_id for case_id, _ in whole.witness_requests}
+        assert lost[0] not in left and other[0] in left
