@@ -8,6 +8,7 @@ from functools import cache
 from truekernel.checkers import exact_official, kernelbench, kernelbench_verified, truekernel
 from truekernel.checkers.checker import Checker
 from truekernel.checkers.external import load_external
+from truekernel.checkers.external_command import is_command, load_command
 from truekernel.errors import BadInputError, UnknownNameError
 
 GROUPS: dict[str, tuple[str, ...]] = {"kernelbench": ("kernelbench@1e-2", "kernelbench@1e-4")}
@@ -22,13 +23,16 @@ def checkers() -> dict[str, Checker]:
 
 
 def resolve(names: Iterable[str]) -> dict[str, Checker]:
-    """The named checkers, in order and without repetition. "kernelbench" selects both tolerance eras, "package.module:function" a callable.
+    """The named checkers, in order and without repetition. "kernelbench" selects both tolerance eras, "package.module:function" a callable,
+    "cmd:<command>" a command.
 
     Raises UnknownNameError with the nearest names, BadInputError when a callable can't be imported or nothing is named.
     """
     found: dict[str, Checker] = {}
     for name in names:
-        if ":" in name:
+        if is_command(name):
+            found[name] = load_command(name)
+        elif ":" in name:
             found[name] = load_external(name)
         elif name in GROUPS:
             found |= {member: checkers()[member] for member in GROUPS[name]}

@@ -15,6 +15,8 @@ _Plain = Parameter(negative="")
 def audit(
     *,
     checker: Annotated[list[str] | None, _Plain] = None,
+    checker_cmd: Annotated[list[str] | None, _Plain] = None,
+    checker_seconds: float = 300.0,
     problems: Annotated[list[str] | None, _Plain] = None,
     program: Annotated[list[Path] | None, _Plain] = None,
     solves: str | None = None,
@@ -37,6 +39,11 @@ def audit(
     ----------
     checker
         Checker to measure (see `truekernel checkers`), or package.module:function of yours; may be repeated. Default: all.
+    checker_cmd
+        Command of yours to measure, e.g. "python my_eval.py {reference} {candidate}": two Python files in the form of KernelBench; or with {reference_output} and
+        {candidate_output}, two files of torch.save. It says its verdict as the last JSON line, {"correct": true}, or by exit status 0 or 1. May be repeated.
+    checker_seconds
+        Limit of one run of such a command.
     problems
         Problems, programs or families to take, or globs over them. Default: all.
     program
@@ -67,6 +74,7 @@ def audit(
     """
     from truekernel.audit import run_audit
     from truekernel.audit.options import DEFAULT_CHECKERS, AuditOptions
+    from truekernel.checkers import command_name
     from truekernel.cli.progress import shown_progress
     from truekernel.cli.report import print_report
     from truekernel.corpus import load_program
@@ -75,9 +83,10 @@ def audit(
     own = tuple(load_program(path, problem=solves) for path in program or ())
     if solves is not None and not own:
         raise BadInputError(f"--solves {solves}: give the file that solves it with --program FILE.cu")
+    commands = tuple(command_name(text, checker_seconds) for text in checker_cmd or ())
     options = AuditOptions(
         run_dir=run,
-        checkers=_names(checker) or DEFAULT_CHECKERS,
+        checkers=(_names(checker) + commands) or DEFAULT_CHECKERS,
         problems=_names(problems),
         programs=own,
         rules=_names(rules),

@@ -21,7 +21,7 @@ def export(
     run: Path | None = None,
     output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
     axes: Annotated[list[str] | None, Parameter(negative="")] = None,
-    host: Literal["nvrtc", "load_inline"] = "nvrtc",
+    host: Literal["nvrtc", "load_inline", "cpu"] = "nvrtc",
     kernelbench: Path | None = None,
 ) -> int:
     """Write a mutant, an honest variant or a program as a KernelBench candidate: a Python file with `class ModelNew`.
@@ -39,7 +39,8 @@ def export(
     axes
         Lengths such as rows=16, where they are not the official ones. May be repeated, and hold several with commas.
     host
-        nvrtc: compiles in milliseconds when it is imported. load_inline: C++ host code, as candidates usually have.
+        nvrtc: compiles in milliseconds when it is imported. load_inline: C++ host code, as candidates usually have. cpu: runs
+        on the CPU through this package, for evaluators on machines without a GPU.
     kernelbench
         Your own checkout of KernelBench: draw weights in the order of its problem file, so that its seeds give the same values.
     """

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from truekernel.errors import BadInputError
+from truekernel.export.cpu_host import cpu_run
 from truekernel.export.inline_host import DECLARATION, cuda_source
 from truekernel.export.plan_data import literal, plan_data, traced
 from truekernel.export.subject import Subject
 from truekernel.export.weights import Weight, weights_of
 from truekernel.model import Axes, Problem
 
-HOSTS = ("nvrtc", "load_inline")
+HOSTS = ("nvrtc", "load_inline", "cpu")
 _HEADERS = Path(__file__).parents[1] / "execution" / "cuda" / "native" / "include"
 
 
@@ -30,7 +31,7 @@ def model_new(
     """Text of a candidate for sizes `axes`.
 
     Its forward takes the problem's inputs in order and returns its output (a tuple of several). `host`: "nvrtc" compiles in milliseconds when the file is
-    imported; "load_inline" is what candidates usually are. `weights`: the parameters in the order in which the reference draws them, so that the same seed gives the same values;
+    imported; "load_inline" is what candidates usually are; "cpu" runs on the CPU and needs this package. `weights`: the parameters in the order in which the reference draws them, so that the same seed gives the same values;
     None: as our own problem states them. `output_shapes`: where the reference's differ from ours in their grouping. Raises PlanError, BadInputError.
     """
     if host not in HOSTS:
@@ -39,7 +40,10 @@ def model_new(
     sizes = ", ".join(f"{name}={length}" for name, length in axes.items())
     drawn = weights_of(problem, axes) if weights is None else list(weights)
     shapes = list(output_shapes) if output_shapes is not None else [data["buffers"][k][1] for k in data["outputs"]]
-    make = _nvrtc(subject, data) if host == "nvrtc" else _inline(subject, data)
+    if host == "cpu":
+        make = cpu_run(subject, problem, axes, _text(subject.source))
+    else:
+        make = _nvrtc(subject, data) if host == "nvrtc" else _inline(subject, data)
     title = " ".join(f"{subject.title}, exported for {sizes}".split()).replace('"', "'")
     return f'"""{title}."""\n\n{make}\n\n{_module(problem, drawn, shapes)}'
 
