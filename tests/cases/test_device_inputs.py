@@ -12,6 +12,7 @@ from truekernel.cases import make_inputs, parse_recipe, recipes, shapes
 from truekernel.cases.device import DRAW, RECIPES, DeviceInputs, source
 from truekernel.cases.inputs import draw_tensor
 from truekernel.corpus import problems
+from truekernel.errors import MachineError
 from truekernel.execution import simt
 from truekernel.model import Case, Domain, TensorSpec
 from truekernel.model.lengths import lengths
@@ -133,3 +134,11 @@ def test_bytes_round_trip():
     tensor = torch.arange(5, dtype=torch.int32)
     assert torch.equal(from_bytes(to_bytes(tensor), "int32", (5,)), tensor)
     assert len(RECIPES) == drawing_device.WHOLE
+
+
+@pytest.mark.skipif(importlib.util.find_spec("cuda") is not None, reason="cuda-core is there")
+def test_without_cuda_core_one_line_says_what_to_install():
+    problem = problems()["softmax"]
+    case = Case.of(problem.name, {"rows": 1, "features": 8}, "normal", 1)
+    with pytest.raises(MachineError, match="install cuda-core"):
+        make_inputs(problem, case, "cuda")

@@ -6,7 +6,8 @@ k * 2**40 + v. Its word is
     h = low ^ (index * INDEX + OFFSET);  h = (h ^ h >> 32) * FIRST;  h = ((h ^ h >> 29) + high) * SECOND;  h = (h ^ h >> 32) * FIRST;  h ^= h >> 29
 
 modulo 2**64: for a fixed index and one fixed half, different values of the other half give different words. The digest is the sum of all words modulo 2**64, and the sum of
-all numbers of bytes times INDEX. It guards against accidents, not against attackers. `native/statistics.cuh` computes the same on a device.
+all numbers of bytes times INDEX. It guards against accidents, not against attackers. `native/digest.h` and, on a device,
+`native/items.cuh` compute the same.
 
 Raw bytes count: zeros of both signs, and NaNs with different bits, differ.
 """
