@@ -49,7 +49,29 @@ def test_it_is_mutated_judged_and_replayed_from_the_run_alone(file, tmp_path):
 def test_a_wrong_program_is_refused(file, tmp_path):
     file.write_text(HOST.replace("expm1f", "expf"))
     options = AuditOptions(tmp_path / "run", programs=(load_program(file, problem="elu"),), sample=1, workers=1)
-    with pytest.raises(BadInputError, match="'mine' fails its gate"):
+    with pytest.raises(BadInputError, match=r"'mine' fails its gate \(case '.+' with B \d+, D \d+, schedule \w+: "):
+        run_audit(options)
+
+
+RACY = """
+__global__ void elu_kernel(const float* x, float* y, float alpha, int n) {
+    __shared__ float tile[128];
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    tile[threadIdx.x] = i < n ? x[i] : 0.0f;
+    tile[(threadIdx.x + 1) % 128] += 0.0f;
+    if (i < n) y[i] = x[i] > 0.0f ? x[i] : alpha * expm1f(x[i]);
+}
+extern "C" void solve(const float* x, float* y, int B, int D) {
+    int n = B * D;
+    elu_kernel<<<(n + 127) / 128, 128>>>(x, y, 1.0f, n);
+}
+"""
+
+
+def test_a_program_that_is_right_by_luck_is_refused(file, tmp_path):
+    file.write_text(RACY)
+    options = AuditOptions(tmp_path / "run", programs=(load_program(file, problem="elu"),), sample=1, workers=1)
+    with pytest.raises(BadInputError, match="'mine' fails its gate .*checked build: .*(race|uninitialised_read)"):
         run_audit(options)
 
 

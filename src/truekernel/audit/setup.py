@@ -24,7 +24,7 @@ from truekernel.execution.backend import Compiled
 from truekernel.model import Case, Configuration, Execution, Outcome, Problem, Program
 from truekernel.numerics import statistics, with_spread
 from truekernel.trial.devices import Cpu, Device, Source
-from truekernel.trial.gate import wrong
+from truekernel.trial.gate import full_gate, wrong
 from truekernel.trial.honest import HonestVariant, honest_variants
 from truekernel.trial.stage import Plans, Request, Stage, requests_for
 from truekernel.trial.witness import HonestRange
@@ -207,15 +207,20 @@ def _honest(setup: ProblemSetup, mutated: Sequence[Program]) -> None:
                 flushed |= _flushed(setup, executions)
     _leave_out(setup, flushed)
     everything = [request for request in everything if request[0] not in flushed]
+    for program in programs:
+        if (
+            program not in ours
+            and setup.device.sanitises
+            and (why := full_gate(stage, program.source, program.plan_source))
+        ):
+            raise _refusal(setup, program.name, why)
     stage.set_spreads(_spreads(setup, [b for b in built if b[0].role == "panel"], kept))
     good: list[list[Execution]] = []
     for variant, library, plans in built:
         executions = stage.execute(library, 0, plans, everything)
         why = wrong(executions)
         if why and variant.id in wanted:
-            raise BadInputError(
-                f"program '{variant.id}' fails its gate ({why}): mutants of a wrong program mean nothing"
-            )
+            raise _refusal(setup, variant.id, why)
         if why is None:
             good.append(executions)
         mine = [e for e in executions if (e.case_id, e.configuration) in set(setup.requests)]
@@ -231,13 +236,19 @@ def _honest(setup: ProblemSetup, mutated: Sequence[Program]) -> None:
         library.close()
     for variant, why in refused:
         if variant.id in wanted:
-            raise BadInputError(
-                f"program '{variant.id}' fails its gate ({why}): mutants of a wrong program mean nothing"
-            )
+            raise _refusal(setup, variant.id, why)
         setup.honest.append(_record(setup, variant, [], why, Opinions()))
     for position, request in enumerate(everything):
         setup.ranges[request] = HonestRange.of(executions[position] for executions in good)
     setup.honest.append(_eager(setup))
+
+
+def _refusal(setup: ProblemSetup, program: str, why: str) -> BadInputError:
+    """The error for a program that is not right, with the case in words."""
+    for case_id, prepared in setup.stage.prepared.items():
+        axes = ", ".join(f"{name} {length}" for name, length in prepared.case.axes)
+        why = why.replace(f"case {case_id}", f"case '{prepared.case.recipe}' with {axes}")
+    return BadInputError(f"program '{program}' fails its gate ({why}): mutants of a wrong program mean nothing")
 
 
 def _flushed(setup: ProblemSetup, executions: Sequence[Execution]) -> set[str]:
