@@ -71,7 +71,7 @@ extern "C" void solve(const float* x, float* y, int B, int D) {
 def test_a_program_that_is_right_by_luck_is_refused(file, tmp_path):
     file.write_text(RACY)
     options = AuditOptions(tmp_path / "run", programs=(load_program(file, problem="elu"),), sample=1, workers=1)
-    with pytest.raises(BadInputError, match="'mine' fails its gate .*checked build: .*(race|uninitialised_read)"):
+    with pytest.raises(BadInputError, match=r"'mine' fails its gate .*checked build: .*(race|uninitialised_read)"):
         run_audit(options)
 
 
