@@ -93,6 +93,30 @@ def test_options_come_from_pyproject(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("[")
 
 
+@pytest.mark.parametrize("key", ["rule", "rules"])
+def test_lists_have_singular_and_plural_names_in_pyproject(key, tmp_path, capsys):
+    (tmp_path / "pyproject.toml").write_text(f'[tool.truekernel.mutants]\n{key} = ["drop-guard"]\n')
+    (tmp_path / "k.cu").write_text("__global__ void k(float* x, int n) {\n    if (n > 3) x[0] = 1.0f;\n}\n")
+    assert main(["mutants", "k.cu"]) == 0
+    assert capsys.readouterr().out.endswith("1 mutants: boundary 1\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[tool.truekernel.rules]\njsn = true\n", "[tool.truekernel.rules] 'jsn': did you mean json"),
+        ("[tool.truekernel.auditt]\nsample = 3\n", "[tool.truekernel] 'auditt': did you mean audit"),
+        ("[tool.truekernel]\nsample = 3\n", "unknown command in"),
+        ("[tool.truekernel]\naudit = 3\n", "[tool.truekernel.audit] must be a table"),
+        ("[tool]\ntruekernel = 3\n", "[tool.truekernel] must be a table"),
+    ],
+)
+def test_settings_that_mean_nothing_are_answered(text, said, tmp_path, capsys):
+    (tmp_path / "pyproject.toml").write_text(text)
+    assert main(["rules", "drop-guard"]) == 2
+    assert said in one_line(capsys)
+
+
 def test_nothing_heavy_is_loaded_to_answer_help():
     code = (
         "import sys, truekernel; from truekernel.cli import main; main(['--help']); main(['ruls']);"

@@ -38,6 +38,23 @@ def test_options_reach_the_audit(asked, capsys):
     assert options.run_dir == Path("here")
 
 
+def test_lists_have_singular_and_plural_names(asked, capsys):
+    assert main(["audit", "--checkers", "kernelbench", "--problem", "softmax", "--rule", "sync"]) == 0
+    assert main(["audit", "--checker", "kernelbench", "--problems", "softmax", "--rules", "sync"]) == 0
+    first, second = asked
+    assert (first.checkers, first.problems, first.rules) == (second.checkers, second.problems, second.rules)
+    assert (first.checkers, first.problems, first.rules) == (("kernelbench",), ("softmax",), ("sync",))
+
+
+def test_a_wrong_key_of_pyproject_is_answered(asked, tmp_path, capsys):
+    (tmp_path / "pyproject.toml").write_text("[tool.truekernel.audit]\nfail-ower = 0.1\n")
+    assert main(["audit"]) == 2
+    assert "did you mean fail-over" in capsys.readouterr().err
+    (tmp_path / "pyproject.toml").write_text('[tool.truekernel.audit]\nfail_over = 0.1\nchecker = ["kernelbench"]\n')
+    assert main(["audit"]) == 1
+    assert asked[0].fail_over == 0.1
+
+
 def test_defaults(asked, capsys):
     assert main(["audit"]) == 0
     (options,) = asked

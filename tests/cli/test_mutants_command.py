@@ -1,4 +1,7 @@
 import json
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -77,3 +80,66 @@ def test_places_that_do_not_parse_are_named(tmp_path, capsys):
     (tmp_path / "odd.cu").write_text(KERNEL.replace("* 2.0f", "* ;;) 2.0f"))
     assert main(["mutants", "odd.cu"]) == 0
     assert capsys.readouterr().err.startswith("odd.cu:4:")
+
+
+@pytest.mark.parametrize("names", [["--rule", "boundary,arithmetic"], ["--rules", "boundary", "--rules", "arithmetic"]])
+def test_rules_may_be_a_list_by_either_name(names, kernel, capsys):
+    assert main(["mutants", kernel, "--json", "--rule", "boundary", "--rule", "arithmetic"]) == 0
+    expected = capsys.readouterr().out
+    assert main(["mutants", kernel, "--json", *names]) == 0
+    assert capsys.readouterr().out == expected
+
+
+def patched(kernel, diff, tmp_path):
+    """The file after `patch -p1` with this text."""
+    place = tmp_path / "patched"
+    place.mkdir(exist_ok=True)
+    (place / "scale.cu").write_text(Path(kernel).read_text())
+    done = subprocess.run(["patch", "-p1"], input=diff, cwd=place, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "fuzz" not in done.stdout, done.stdout + done.stderr
+    return (place / "scale.cu").read_text()
+
+
+needs_patch = pytest.mark.skipif(shutil.which("patch") is None, reason="no patch")
+
+
+@needs_patch
+@pytest.mark.parametrize("end", ["", "\n", "  // end", "\n\n"])
+def test_patch_takes_every_diff_and_gives_the_file_that_write_gives(end, kernel, tmp_path, capsys):
+    start = KERNEL[: KERNEL.index("int main")].rstrip()
+    Path(kernel).write_text(start + end)
+    assert main(["mutants", kernel, "--json", "--write", "out"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found
+    for mutant in found:
+        text = Path("out", f"{mutant['id']}.cu").read_text()
+        assert text != start + end and patched(kernel, mutant["diff"], tmp_path) == text
+
+
+@needs_patch
+def test_patch_takes_the_shown_diff(kernel, tmp_path, capsys):
+    assert main(["mutants", kernel, "--rule", "drop-guard", "--diff"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    changed = patched(kernel, "\n".join(shown[1:-1]) + "\n", tmp_path)
+    assert changed == KERNEL.replace("if (i < n)", "if (true)")
+
+
+def test_written_mutants_are_indexed(kernel, capsys):
+    assert main(["mutants", kernel, "--rule", "boundary", "--write", "deep/out"]) == 0
+    assert "deep/out" in capsys.readouterr().err
+    index = json.loads(Path("deep/out/index.json").read_text())
+    assert {entry["file"] for entry in index} == {path.name for path in Path("deep/out").glob("*.cu")}
+    assert all(entry["class"] == "boundary" and entry["line"] == 4 and entry["rule"] for entry in index)
+    assert main(["mutants", kernel, "--rule", "boundary", "--write", "deep/out"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("place", "said"), [("used", "holds other files (mine.cu)"), ("taken/below", "choose another")]
+)
+def test_folders_that_can_not_hold_mutants(place, said, kernel, capsys):
+    Path("used").mkdir()
+    Path("used/mine.cu").write_text("")
+    Path("taken").write_text("")
+    assert main(["mutants", kernel, "--write", place]) == 2
+    assert said in capsys.readouterr().err
+    assert not list(Path("used").glob("*.json"))

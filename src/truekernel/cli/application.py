@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 
 from cyclopts import App, CycloptsError
-from cyclopts.config import Toml
 
 from truekernel.cli.audit import audit
 from truekernel.cli.checkers import checkers
@@ -20,6 +19,7 @@ from truekernel.cli.problems import problems
 from truekernel.cli.replay import replay
 from truekernel.cli.report import report
 from truekernel.cli.rules import rules
+from truekernel.cli.settings import Settings
 from truekernel.errors import TruekernelError
 
 BAD, WRONG_CALL, MACHINE_FAILED, INTERRUPTED = 1, 2, 3, 130
@@ -40,7 +40,7 @@ def application() -> App:
         help_epilogue=_EPILOGUE,
         help_format="plaintext",
         version=lambda: version("truekernel"),
-        config=Toml("pyproject.toml", root_keys=("tool", "truekernel"), search_parents=True),
+        config=Settings(tuple(command.__name__ for command in COMMANDS)),
         result_action="return_value",
         suppress_keyboard_interrupt=False,
     )

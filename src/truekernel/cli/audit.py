@@ -14,13 +14,13 @@ _Plain = Parameter(negative="")
 
 def audit(
     *,
-    checker: Annotated[list[str] | None, _Plain] = None,
+    checker: Annotated[list[str] | None, Parameter(name=("--checker", "--checkers"), negative="")] = None,
     checker_cmd: Annotated[list[str] | None, _Plain] = None,
     checker_seconds: float = 300.0,
-    problems: Annotated[list[str] | None, _Plain] = None,
-    program: Annotated[list[Path] | None, _Plain] = None,
+    problems: Annotated[list[str] | None, Parameter(name=("--problems", "--problem"), negative="")] = None,
+    program: Annotated[list[Path] | None, Parameter(name=("--program", "--programs"), negative="")] = None,
     solves: str | None = None,
-    rules: Annotated[list[str] | None, _Plain] = None,
+    rules: Annotated[list[str] | None, Parameter(name=("--rules", "--rule"), negative="")] = None,
     sample: int | None = None,
     seed: int = 0,
     workers: int | None = None,
@@ -75,6 +75,7 @@ def audit(
     from truekernel.audit import run_audit
     from truekernel.audit.options import DEFAULT_CHECKERS, AuditOptions
     from truekernel.checkers import command_name
+    from truekernel.cli.names import names_of
     from truekernel.cli.progress import shown_progress
     from truekernel.cli.report import print_report
     from truekernel.corpus import load_program
@@ -86,10 +87,10 @@ def audit(
     commands = tuple(command_name(text, checker_seconds) for text in checker_cmd or ())
     options = AuditOptions(
         run_dir=run,
-        checkers=(_names(checker) + commands) or DEFAULT_CHECKERS,
-        problems=_names(problems),
+        checkers=(names_of(checker) + commands) or DEFAULT_CHECKERS,
+        problems=names_of(problems),
         programs=own,
-        rules=_names(rules),
+        rules=names_of(rules),
         sample=sample,
         seed=seed,
         workers=len(os.sched_getaffinity(0)) if workers is None else workers,
@@ -100,9 +101,3 @@ def audit(
     with shown_progress() as progress:
         summary = run_audit(options, progress)
     return print_report(summary, html=html or run / "report.html", json=json, fail_over=fail_over)
-
-
-def _names(given: list[str] | None) -> tuple[str, ...]:
-    """Names from repeated options and from lists with commas, each once, in order."""
-    parts = (part.strip() for text in given or () for part in text.split(","))
-    return tuple(dict.fromkeys(part for part in parts if part))

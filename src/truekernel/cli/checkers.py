@@ -10,13 +10,16 @@ from truekernel.cli.output import console, print_json
 
 
 def checkers(*, json: Annotated[bool, Parameter(negative="")] = False) -> int:
-    """List the checkers that an audit can measure. Any importable callable can be one too: --checker package.module:function.
+    """List the checkers that an audit can measure, and names that stand for several.
+
+    A function of yours can be one too: --checker package.module:function; and a command: --checker-cmd "python my_eval.py {reference} {candidate}".
 
     Parameters
     ----------
     json
         Print one JSON document.
     """
+    from truekernel.checkers import GROUPS
     from truekernel.checkers import checkers as known
 
     found = known()
@@ -35,5 +38,7 @@ def checkers(*, json: Annotated[bool, Parameter(negative="")] = False) -> int:
         table.add_column(column, overflow="fold")
     for name, checker in found.items():
         table.add_row(name, checker.version, checker.source_url or "this package")
+    for name, members in GROUPS.items():
+        table.add_row(name, "", f"stands for {' and '.join(members)}")
     console().print(table)
     return 0

@@ -157,7 +157,7 @@ def _diff(old: str, new: str, edits: tuple[Edit, ...], name: str) -> str:
     """A unified diff; only the lines around the edits are compared, so that its cost does not grow with the file."""
     if old == new:
         return ""
-    before, after = old.split("\n"), new.split("\n")
+    before, after = _lines(old), _lines(new)
     data = old.encode()
     first = data.count(b"\n", 0, edits[0].start)
     last = data.count(b"\n", 0, max(edit.end for edit in edits))
@@ -165,6 +165,15 @@ def _diff(old: str, new: str, edits: tuple[Edit, ...], name: str) -> str:
     window = before[low : len(before) - rest], after[low : len(after) - rest]
     lines = list(difflib.unified_diff(*window, f"a/{name}", f"b/{name}", lineterm="", n=_CONTEXT))
     return "\n".join(_shifted(line, low) if line.startswith("@@") else line for line in lines)
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as a unified diff has them, with its note where the last one does not end."""
+    lines = text.split("\n")
+    if lines[-1]:
+        lines[-1] += "\n\\ No newline at end of file"
+        return lines
+    return lines[:-1]
 
 
 def _shifted(header: str, by: int) -> str:

@@ -1,0 +1,117 @@
+"""`truekernel problems --kernelbench`, `truekernel export` and `--checker-cmd`."""
+
+import ast
+import json
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from truekernel import corpus
+from truekernel.cli import main
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "corpus"))
+from kernelbench_files import HOSTILE, SOFTMAX, write
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    other = SOFTMAX.replace("torch.softmax", "torch.log_softmax")
+    write(tmp_path, {"23_Softmax": SOFTMAX, "24_LogSoftmax": SOFTMAX, "26_Other": other})
+    return write(tmp_path, {"1_Raises": HOSTILE["11_Raises"][0]}, level=2)
+
+
+def test_problems_of_a_checkout(checkout, capsys):
+    assert main(["problems", "--kernelbench", str(checkout), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    adapted = {entry["id"]: entry for entry in found["adapted"]}
+    assert list(adapted) == ["level1/23", "level1/24", "level1/26"]
+    bound = [p.name for p in corpus.programs().values() if p.problem == "softmax"]
+    assert adapted["level1/23"]["programs"] == bound
+    assert adapted["level1/23"]["axes"]["dim"]["kind"] == "reduction"
+    assert [entry["id"] for entry in found["refused"]] == ["level2/1"]
+    unbound = {entry["problem"]: entry["why"] for entry in found["not_bound"]}
+    assert "compute different things" in unbound["log_softmax"]
+
+
+def test_problems_of_one_level_as_text(checkout, capsys):
+    assert main(["problems", "--kernelbench", str(checkout), "--level", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "0 problems adapted" in out
+    assert "refused level2/1 Raises: it raises ValueError: of all things" in out
+
+
+@pytest.mark.parametrize("arguments", [["--kernelbench", "."], ["--level", "1"], ["--kernelbench", "missing"]])
+def test_no_checkout(arguments, capsys):
+    assert main(["problems", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "--kernelbench" in error
+
+
+def test_export_a_program(tmp_path, capsys):
+    file = tmp_path / "out" / "candidate.py"
+    assert main(["export", "softmax_online", "--axes", "rows=3,features=9", "-o", str(file)]) == 0
+    assert "softmax_online" in capsys.readouterr().err
+    assert "ModelNew" in {n.name for n in ast.parse(file.read_text()).body if isinstance(n, ast.ClassDef)}
+    assert main(["export", "softmax_online", "--as", "reference", "--axes", "rows=3"]) == 0
+    assert "class Model(" in capsys.readouterr().out
+
+
+def test_export_with_a_checkout(checkout, capsys):
+    arguments = ["export", "softmax_online", "--kernelbench", str(checkout), "--host", "load_inline"]
+    assert main(arguments) == 0
+    assert "(4096, 393216)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["no_such"], "unknown program"),
+        (["softmax_online", "--axes", "rows"], "NAME=LENGTH"),
+        (["softmax_online", "--axes", "lines=3"], "NAME=LENGTH"),
+        (["softmax_online", "--kernelbench", "nowhere"], "not a checkout"),
+        (["layer_norm_warp", "--kernelbench", "nowhere"], "bound to no problem"),
+        (["0123456789abcdef", "--run", "nowhere"], "nowhere"),
+    ],
+)
+def test_bad_exports(arguments, why, capsys):
+    assert main(["export", *arguments]) == 2
+    assert why in capsys.readouterr().err
+
+
+def test_an_audit_refuses_a_command_that_is_not_there(capsys):
+    assert main(["audit", "--checker-cmd", "no_such_program_here {candidate}"]) == 2
+    assert "no program 'no_such_program_here'" in capsys.readouterr().err
+
+
+def test_an_audit_asks_the_command_and_exports_what_it_ran(tmp_path, capsys):
+    script = tmp_path / "my_eval.py"
+    script.write_text(
+        "import sys, torch\n"
+        "a, b = (torch.load(p) for p in sys.argv[1:3])\n"
+        "sys.exit(0 if torch.allclose(a, b, rtol=1e-4, atol=1e-4) else 1)\n"
+    )
+    words = f"{shlex.quote(sys.executable)} {shlex.quote(str(script))} {{reference_output}} {{candidate_output}}"
+    run = tmp_path / "run"
+    arguments = [
+        "--problems",
+        "sum_dim",
+        "--rules",
+        "swap-add-sub",
+        "--sample",
+        "1",
+        "--workers",
+        "1",
+        "--run",
+        str(run),
+    ]
+    assert main(["audit", "--checker-cmd", words, *arguments, "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    (entry,) = summary["checkers"]
+    assert words in entry["name"]
+    mutants = [mutant["id"] for mutant in summary.get("mutants", [])] or None
+    if mutants:
+        assert main(["export", mutants[0], "--run", str(run)]) == 0
+        assert mutants[0] in capsys.readouterr().out
