@@ -26,5 +26,5 @@ def witness_seed(problem: str, number: int) -> int:
 
 
 def is_witness_seed(seed: int) -> bool:
-    """Whether a seed belongs to the witness search."""
+    """Whether a seed belongs to the witness search. Authors of checkers can prove with it that a suite of theirs sees no witness."""
     return seed >= WITNESS_START

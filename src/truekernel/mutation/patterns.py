@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from truekernel.model import Edit
 from truekernel.source.c_types import FLOATING, INTEGRAL
 from truekernel.source.edits import replace
-from truekernel.source.query import arguments, bare, callee, operands, operator
+from truekernel.source.query import bare, callee, operands, operator
 from truekernel.source.tree import Node, Tree
 from truekernel.source.types import declared_type, expression_type
 
@@ -279,14 +279,3 @@ def local_names(name: Node, wanted: Callable[[Node], bool]) -> list[str]:
         if scope.kind == "function_definition":
             break
     return list(found)
-
-
-def is_call(node: Node, *names: str) -> bool:
-    """Whether an expression, parentheses aside, is a call of one of `names`."""
-    return callee(bare(node)) in names
-
-
-def only_argument(call: Node) -> Node | None:
-    """The argument of a call with exactly one."""
-    given = arguments(call)
-    return given[0] if len(given) == 1 else None

@@ -95,16 +95,6 @@ def power_of_two(exponents: torch.Tensor) -> torch.Tensor:
     return torch.where(exponents >= -1022, normal, subnormal).view(torch.float64)
 
 
-def quantise(values: torch.Tensor, dtype: str) -> torch.Tensor:
-    """`values` rounded to nearest, ties to even, in the format `dtype`; shape kept. Float to integer truncates as C does."""
-    return values.to(TORCH_DTYPES[dtype])
-
-
-def round_to(values: torch.Tensor, dtype: str) -> torch.Tensor:
-    """`values` rounded to `dtype` and widened again to their own dtype: what a store in that format loses."""
-    return values.to(TORCH_DTYPES[dtype]).to(values.dtype)
-
-
 def raw(tensor: torch.Tensor) -> torch.Tensor:
     """Bytes of a tensor in row-major order, as a flat uint8 tensor on its device; shares its memory where it can."""
     if not tensor.numel():

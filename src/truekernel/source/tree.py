@@ -135,28 +135,6 @@ class Node:
         """Whether this node lies in a `__global__` or `__device__` function: its signature, attributes and body."""
         return any(is_device_function(node) for node in self.ancestors if node.kind == "function_definition")
 
-    @property
-    def in_comment(self) -> bool:
-        """Whether this node is a comment."""
-        return self.kind == "comment"
-
-    @property
-    def in_string(self) -> bool:
-        """Whether this node is, or lies in, a string or character literal."""
-        return (self.kind in _OPAQUE and self.kind not in ("comment", "preproc_arg")) or (
-            self.enclosing(*_OPAQUE) is not None and self.enclosing("comment", "preproc_arg") is None
-        )
-
-    @property
-    def in_preprocessor_line(self) -> bool:
-        """Whether this node touches a line of a preprocessor directive (code between `#if` and `#endif` does not)."""
-        return self.tree.touches_directive(self.start, self.end)
-
-    @property
-    def in_template_argument(self) -> bool:
-        """Whether this node lies in `<...>` of a template argument or parameter list."""
-        return self.enclosing("template_argument_list", "template_parameter_list") is not None
-
 
 class Tree:
     """A parsed CUDA source. `text` and `data` (its UTF-8 bytes) are the source as written; `path` names it in errors.

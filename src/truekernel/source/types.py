@@ -158,12 +158,6 @@ def expression_type(node: Node) -> CType | None:
     return known[node]
 
 
-def is_floating(node: Node) -> bool:
-    """Whether an expression is known to be one real number."""
-    found = expression_type(node)
-    return found is not None and found.floating
-
-
 def is_integral(node: Node) -> bool:
     """Whether an expression is known to be one integer."""
     found = expression_type(node)

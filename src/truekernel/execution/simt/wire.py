@@ -46,7 +46,6 @@ FRAME_MAGIC = 0x31464B54
 RECORD_HEAD = struct.Struct("<IIIIQQd")
 HAZARD = struct.Struct("<IIq")
 REPORT_BODY = struct.Struct("<IIIIII3I3IIiqQQQ3I3IIId64s192s")
-REPORT_MAGIC = 0x31525054
 
 
 @dataclass(frozen=True, slots=True)
