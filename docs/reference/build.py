@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,8 @@ from rich.console import Console
 
 from truekernel import mutation
 from truekernel.audit.summary import SCHEMA_VERSION, ReplayResult, Summary
+from truekernel.cases import grammar, least, recipes, wide, witness
+from truekernel.checkers import truekernel as our_checker
 from truekernel.cli.application import COMMANDS, application
 
 HERE = Path(__file__).parent
@@ -20,7 +24,8 @@ def commands() -> str:
     parts = [
         "# Commands",
         "",
-        "Options come from defaults, then from `[tool.truekernel.COMMAND]` in `pyproject.toml`, then from the command line. "
+        "Options come from defaults, then from `[tool.truekernel.COMMAND]` in `pyproject.toml`, then from the command line. Lists may be given by "
+        "repeating an option or with commas, and by its singular or plural name (`--rule`, `--rules`). "
         "People's output and `--json` documents go to standard output, notes and progress to standard error. Output is plain when it is not a terminal or when "
         "`NO_COLOR` is set.",
         "",
@@ -109,7 +114,123 @@ def rules() -> str:
     return "\n".join(parts) + "\n"
 
 
-PAGES = {"commands.md": commands, "summary.md": summary, "rules.md": rules}
+CATALOGUE_CLASSES = {
+    "A": "arithmetic",
+    "I": "index",
+    "B": "boundary",
+    "M": "semantic",
+    "S": "block synchronisation",
+    "W": "warp",
+    "T": "atomics and memory order",
+    "Y": "asynchronous copies",
+    "P": "precision",
+    "H": "hardware and launch",
+}
+
+
+def operator_catalogue() -> str:
+    """The entries of the catalogue that rules cite, with the rules that make them."""
+    cited: dict[str, list[mutation.Rule]] = defaultdict(list)
+    for rule in [*mutation.rules().values(), *mutation.benign_rules().values()]:
+        if "catalogue" in rule.source:
+            for entry in re.findall(rf"\b[{''.join(CATALOGUE_CLASSES)}]\d\d\b", rule.source):
+                cited[entry].append(rule)
+    parts = [
+        "# The operator catalogue",
+        "",
+        "Our own list of kinds of faults that GPU kernels are known to have. An entry is a letter for the class and a number. Below are those that [rules](rules.md) cite; the others, which no rule "
+        "makes, are left out, so that numbers have gaps. Each rule's words say what it does to a kernel, and where it is only a part of the entry or has a published origin too, its source says so.",
+    ]
+    for letter, title in CATALOGUE_CLASSES.items():
+        parts += ["", f"## {letter}: {title}", "", "| entry | the fault, rule by rule |", "|---|---|"]
+        for entry in sorted(entry for entry in cited if entry[0] == letter):
+            faults = "<br>".join(f"`{rule.name}`: {_cell(rule.description)}" for rule in cited[entry])
+            parts.append(f"| {entry} | {faults} |")
+    return "\n".join(parts) + "\n"
+
+
+def recipe_strings() -> str:
+    """How cases name their values and shapes."""
+    parts = [
+        "# Recipes",
+        "",
+        "A case is a problem, its axis lengths, a recipe and a seed; together they give the same bits on every machine. Reports and replays name the recipe.",
+        "",
+        *_paragraphs(grammar.__doc__),
+        "",
+        "A factor or offset for which a tensor's domain has no room is fitted to it; with the base `official` the tensor is left unscaled instead. Integer tensors are drawn uniformly from their domain, whatever "
+        "the recipe. [`truekernel problems NAME`](commands.md) says how each tensor is drawn officially.",
+        "",
+        "| recipe | all values are |",
+        "|---|---|",
+        "| `official` | as the problem's benchmark draws them |",
+        "| `normal*0.01` | normal, times 0.01 |",
+        "| `normal+1000` | normal, plus 1000: large sums of squares, small variances |",
+        "| `uniform*-1` | uniform in (-1, 0] |",
+        "| `normal&parameters` | normal, weights too |",
+        "| `subnormal@1` | drawn officially (first tensor) or zero, and subnormal in the second floating-point tensor |",
+        "",
+        "## Bases",
+        "",
+        "| base | values |",
+        "|---|---|",
+        *(f"| `{recipe.name}` | {_cell(recipe.description)} |" for recipe in recipes().values()),
+        "",
+        "## Shapes",
+        "",
+        "Every axis of a problem has an official length, an audit length and a few odd ones. The plans below name shapes made from them:",
+        "",
+        "| shape | lengths |",
+        "|---|---|",
+        "| audit | the audit lengths |",
+        "| odd k | every axis takes one of its odd lengths above 1, if it has any; k starts k lengths later, and neighbouring axes are shifted against each other |",
+        "| single k | the k-th shape, from the end, in which one axis alone is odd |",
+        f"| wide | {_cell(wide.__doc__)} |",
+        f"| least | {_cell(least.__doc__)} |",
+        "| above, below | just above and just below the audit lengths |",
+        "| tiles | whole multiples of 32 (8 for axes below 64) on all but short axes |",
+        "| small, three, medium | a few elements (two and three times the step in which the axis may change), and about half of the audit length |",
+        "| large | a little more than the audit length, twice that on spatial axes |",
+        "",
+        "The last four rows are those of the witness search, which uses no length that a suite uses wherever an axis may vary.",
+        "",
+        "## Where they are used",
+        "",
+        "Published checkers: `official`, and for KernelBench-Verified `official*3`, `official*0.01` and `official*-1`, at audit lengths.",
+        "",
+        "`truekernel`, in order; whole numbers for linear problems and special values for problems that define them only; for problems that sum, "
+        + " and ".join(f"`{new}` instead of `{old}`" for old, new in our_checker.INSTEAD_OF_RAMPS.items())
+        + ":",
+        "",
+        *_plan(our_checker.PLAN),
+        "",
+        "The witness search, in order; special values and subnormal tensors only where a problem has a place for them:",
+        "",
+        *_plan(witness.PLAN),
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def _plan(plan: tuple[tuple[str, str], ...]) -> list[str]:
+    return ["| recipe | shape |", "|---|---|", *(f"| `{recipe}` | {shape} |" for recipe, shape in plan)]
+
+
+def _paragraphs(text: str | None) -> list[str]:
+    """A docstring as Markdown: one line a paragraph."""
+    return "\n\n".join(" ".join(part.split()) for part in (text or "").strip().split("\n\n")).split("\n")
+
+
+def _cell(text: str | None) -> str:
+    return " ".join((text or "").split()).replace("|", "\\|")
+
+
+PAGES = {
+    "commands.md": commands,
+    "summary.md": summary,
+    "rules.md": rules,
+    "operator-catalogue.md": operator_catalogue,
+    "recipes.md": recipe_strings,
+}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():
