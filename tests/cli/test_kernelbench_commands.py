@@ -2,7 +2,6 @@
 
 import ast
 import json
-import shlex
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import pytest
 
 from truekernel import corpus
 from truekernel.cli import main
+from truekernel.store import Store
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "corpus"))
 from kernelbench_files import HOSTILE, SOFTMAX, write
@@ -68,7 +68,7 @@ def test_export_with_a_checkout(checkout, capsys):
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        (["no_such"], "unknown program"),
+        (["nope"], "unknown program"),
         (["softmax_online", "--axes", "rows"], "NAME=LENGTH"),
         (["softmax_online", "--axes", "lines=3"], "NAME=LENGTH"),
         (["softmax_online", "--kernelbench", "nowhere"], "not a checkout"),
@@ -86,14 +86,7 @@ def test_an_audit_refuses_a_command_that_is_not_there(capsys):
     assert "no program 'no_such_program_here'" in capsys.readouterr().err
 
 
-def test_an_audit_asks_the_command_and_exports_what_it_ran(tmp_path, capsys):
-    script = tmp_path / "my_eval.py"
-    script.write_text(
-        "import sys, torch\n"
-        "a, b = (torch.load(p) for p in sys.argv[1:3])\n"
-        "sys.exit(0 if torch.allclose(a, b, rtol=1e-4, atol=1e-4) else 1)\n"
-    )
-    words = f"{shlex.quote(sys.executable)} {shlex.quote(str(script))} {{reference_output}} {{candidate_output}}"
+def test_an_audit_asks_commands_and_exports_what_it_ran(tmp_path, capsys):
     run = tmp_path / "run"
     arguments = [
         "--problems",
@@ -107,11 +100,19 @@ def test_an_audit_asks_the_command_and_exports_what_it_ran(tmp_path, capsys):
         "--run",
         str(run),
     ]
-    assert main(["audit", "--checker-cmd", words, *arguments, "--json"]) == 0
-    summary = json.loads(capsys.readouterr().out)
-    (entry,) = summary["checkers"]
-    assert words in entry["name"]
-    mutants = [mutant["id"] for mutant in summary.get("mutants", [])] or None
-    if mutants:
-        assert main(["export", mutants[0], "--run", str(run)]) == 0
-        assert mutants[0] in capsys.readouterr().out
+    commands = ["true {candidate_output}", "false {candidate_output}", "sh -c 'exit 7' {candidate_output}"]
+    asked = [word for text in commands for word in ("--checker-cmd", text)]
+    assert main(["audit", *asked, *arguments, "--json"]) == 0
+    capsys.readouterr()
+    store = Store.open(run)
+    try:
+        (key,) = store.keys("mutant")
+        record = store.get("mutant", key)
+    finally:
+        store.close()
+    accepts, rejects, broken = (f"cmd@300:{text}" for text in commands)
+    assert record["accepted_by"] == [accepts]
+    assert list(record["rejected_by"]) == [rejects]
+    assert "status 7" in record["broken"][broken]
+    assert main(["export", key[:10], "--run", str(run)]) == 0
+    assert f"mutant {key}" in capsys.readouterr().out

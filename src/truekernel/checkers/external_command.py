@@ -8,7 +8,8 @@ Placeholders, each a path of a file that exists while the command runs:
 - `{problem}` and `{id}` are the names of problem and kernel, for the command's own notes.
 
 The verdict is that of the last line of standard output that is a JSON object with a key correct, correctness, passed or accepted (true or false) or verdict ("accept", "reject", or words like them).
-Without such a line exit status 0 accepts and 1 rejects. Everything else is a broken checker, not a verdict: another status, a signal, a Python traceback, no end within the time limit.
+Without such a line exit status 0 accepts and 1 rejects; so does a Python traceback or another status when the error is the kernel's own: one that the exported file raises, or CUDA's.
+Everything else is a broken checker, not a verdict: another status, a signal, a traceback of another error, no end within the time limit.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ FILES = frozenset({"reference", "candidate"})
 OUTPUTS = frozenset({"reference_output", "candidate_output"})
 NOTES = frozenset({"problem", "id"})
 FLAGS = ("correct", "correctness", "passed", "accepted")
+KERNEL_FAULTS = ("_TkKernelError", "CUDA error", "CUDA_ERROR_", "Error building extension")
+"""What the last lines of an evaluator's traceback hold when the kernel failed, not the evaluator."""
 WORDS: dict[str, str] = {
     **dict.fromkeys(("accept", "accepted", "pass", "passed", "correct", "ok", "right", "true"), "accept"),
     **dict.fromkeys(("reject", "rejected", "fail", "failed", "incorrect", "wrong", "false"), "reject"),
@@ -191,6 +194,9 @@ def _verdict(status: int, out: str, err: str) -> Judgement:
     if status == 0:
         return ACCEPT
     last = (err.strip().splitlines() or [""])[-1][:200]
+    own = next((line for line in reversed(err.splitlines()) if any(fault in line for fault in KERNEL_FAULTS)), None)
+    if own is not None and status > 0:
+        return Judgement("reject", f"the kernel fails: {own.strip()[:200]}")
     if status == 1 and "Traceback (most recent call last)" not in err:
         return Judgement("reject", last or "the command ends with status 1")
     ended = f"signal {-status}" if status < 0 else f"status {status}"

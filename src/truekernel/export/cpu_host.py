@@ -22,6 +22,10 @@ def cpu_run(subject: Subject, problem: Problem, axes: Axes, text: str) -> str:
             f"_tk_program = _tk_model.Program({subject.id!r}, {problem.name!r}, {text}, {subject.plan_source!r})",
             "",
             "",
+            "class _TkKernelError(RuntimeError):",
+            '    """The kernel does not compile, or does not run."""',
+            "",
+            "",
             "def _tk_run(given):",
             "    tensors = {",
             "        spec.name: tensor.to(getattr(torch, spec.dtype)).reshape(_tk_lengths(spec.shape, _tk_axes)).contiguous()",
@@ -29,7 +33,7 @@ def cpu_run(subject: Subject, problem: Problem, axes: Axes, text: str) -> str:
             "    }",
             f"    outcome, outputs = _tk_execute(_tk_program, _tk_problem, _tk_axes, tensors, fma={subject.fma})",
             "    if outputs is None:",
-            '        raise RuntimeError(f"{outcome.status}: {outcome.message}")',
+            '        raise _TkKernelError(f"{outcome.status}: {outcome.message}")',
             "    return outputs",
         )
     )

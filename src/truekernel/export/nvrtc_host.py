@@ -12,6 +12,10 @@ from pathlib import Path
 import torch
 
 
+class _TkKernelError(RuntimeError):
+    """The kernel does not compile, or does not run."""
+
+
 def _tk_load(names, folders):
     """The first shared library that loads, newest version first."""
     found = [str(path) for folder in folders for name in names for path in sorted(folder.glob(name), reverse=True)]
@@ -61,7 +65,7 @@ def _tk_compile(source, expressions, headers, fma, arch):
         if status:
             text = library.nvrtcGetErrorString
             text.restype = ctypes.c_char_p
-            raise RuntimeError(f"{name}: {text(status).decode()}{log()}")
+            raise _TkKernelError(f"{name}: {text(status).decode()}{log()}")
 
     program = ctypes.c_void_p()
 
@@ -119,7 +123,7 @@ class _TkKernels:
         if status:
             text = ctypes.c_char_p()
             self.driver.cuGetErrorName(status, ctypes.byref(text))
-            raise RuntimeError(f"{name}: {(text.value or b'unknown error').decode()}")
+            raise _TkKernelError(f"{name}: {(text.value or b'unknown error').decode()}")
 
     def run(self, given):
         """Outputs of the plan. `given`: tensors for its inputs, in order."""

@@ -30,7 +30,7 @@ def weights_of(problem: Problem, axes: Axes) -> list[Weight]:
     """As our own problem states them. Raises BadInputError for a recipe that PyTorch has no method for."""
     result = []
     for place, spec in enumerate(problem.parameters):
-        scale = evaluate(spec.scale, axes)
+        scale = float(evaluate(spec.scale, axes))
         how = {
             "uniform": f"uniform_(0.0, {scale!r})",
             "signed": f"uniform_({-scale!r}, {scale!r})",

@@ -13,7 +13,7 @@ Seen = Sequence[tuple[int, int]]
 def follow(name: str, seen: Seen) -> str | None:
     """An expression of one axis that gives every length seen; None when no simple one does.
 
-    Tried: p * a + q, then (a + q) // s + c.
+    Tried: p * a + q, then (a + q) // s + c with the least s and q that fit.
     """
     straight = _straight(name, seen)
     return straight if straight is not None else _stepped(name, seen)

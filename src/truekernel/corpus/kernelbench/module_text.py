@@ -30,11 +30,7 @@ def namespace(text: str, path: str | Path, lengths: Mapping[str, int] | None = N
 
     Raises NotAProblemError when Model, get_inputs or get_init_inputs is missing, and whatever the file raises.
     """
-    tree = ast.parse(text, str(path))
-    wanted = dict(lengths or {})
-    for name, _, node in list(_entries(tree)):
-        if name in wanted:
-            _replace(tree, node, wanted[name])
+    tree = _changed(text, str(path), lengths or {})
     module = types.ModuleType(f"kernelbench_{Path(path).stem}")
     module.__dict__["__file__"] = str(path)
     # Dataclasses and pickled classes look their module up by name.
@@ -44,6 +40,19 @@ def namespace(text: str, path: str | Path, lengths: Mapping[str, int] | None = N
     if missing:
         raise NotAProblemError(f"it defines no {' and no '.join(missing)}")
     return module.__dict__
+
+
+def changed_text(text: str, lengths: Mapping[str, int]) -> str:
+    """The file with some constants set to other values."""
+    return ast.unparse(_changed(text, "<text>", lengths)) if lengths else text
+
+
+def _changed(text: str, path: str, lengths: Mapping[str, int]) -> ast.Module:
+    tree = ast.parse(text, path)
+    for name, _, node in list(_entries(tree)):
+        if name in lengths:
+            _replace(tree, node, lengths[name])
+    return tree
 
 
 def _entries(tree: ast.Module) -> Iterator[tuple[str, int, ast.expr]]:

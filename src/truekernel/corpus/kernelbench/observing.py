@@ -175,7 +175,7 @@ def _refuse(run: Run) -> None:
 
 def _others(value: int) -> list[int]:
     """Other lengths worth a look: neighbours, half and double, small ones."""
-    others = (value + 1, 2 * value, value + 2, value - 3, 3 * value, value // 2, 2, 3, 5, 8, 33)
+    others = (value + 1, 2 * value, value + 2, value + 3, value - 3, 3 * value, value // 2, 2, 3, 5, 8, 33)
     return [other for other in dict.fromkeys(others) if other > 0 and other != value]
 
 
@@ -307,4 +307,4 @@ def _summary(text: str, path: str) -> str:
 
 
 def _type(value: Any) -> str:
-    return type(value).__name__
+    return "Tensor" if isinstance(value, torch.Tensor) else type(value).__name__
