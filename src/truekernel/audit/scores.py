@@ -7,11 +7,29 @@ equally between them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, get_args
+
+from pydantic import Field
 
 from truekernel.audit.records import Record
 
 SizeName = Literal["audit", "official"]
+ErrorSize = Literal["fault", "NaN or infinity", "over 100 error scales", "5 to 100", "under 5"]
+"""How wrong a mutant is on its witness, the worst first; numbers are its worst error in error scales."""
+ERROR_SIZES: tuple[ErrorSize, ...] = get_args(ErrorSize)
+GROSS: tuple[ErrorSize, ...] = ERROR_SIZES[:3]
+"""No tolerance that a right kernel needs excuses these."""
+
+
+def error_size(status: str, why: str, worst: float | None) -> ErrorSize:
+    """Size of the error that a witness shows. `status`: how its execution ended; `why`: the proof in words; `worst`: in error scales, None where that is no number."""
+    if status != "ok":
+        return "fault"
+    if "NaN" in why:
+        return "NaN or infinity"
+    if worst is None or worst > 100:
+        return "over 100 error scales"
+    return "5 to 100" if worst >= 5 else "under 5"
 
 
 class Interval(Record):
@@ -58,7 +76,7 @@ class Rate(Record):
 
 
 class GroupRate(Record):
-    """The rate of one class, rule, family or problem."""
+    """The rate of one class, rule, family, problem or size of error."""
 
     name: str
     rate: Rate
@@ -100,6 +118,8 @@ class CheckerScore(Record):
     """None for a checker that is a callable."""
     published: bool = True
     """Others wrote it, and we measure a copy of its rules."""
+    users_own: bool = False
+    """A callable or a command of the user's."""
     broken: str = ""
     """Why it could not be scored (it raised, or returned something that is no verdict); "" when all went well. Rates of a broken
     checker cover what it did judge, and are not to be quoted."""
@@ -118,6 +138,10 @@ class CheckerScore(Record):
     miss_by_rule: tuple[GroupRate, ...] = ()
     miss_by_family: tuple[GroupRate, ...] = ()
     miss_by_problem: tuple[GroupRate, ...] = ()
+    miss_by_size: tuple[GroupRate, ...] = ()
+    """By size of the error on the mutant's witness, the worst first: a fault, a NaN or an infinity, over 100 error scales, 5 to 100, under 5."""
+    miss_gross: Rate = Field(default_factory=lambda: Rate.over({}))
+    """Of the first three of these sizes: witnessed mutants whose error no tolerance excuses."""
     false_rejection_by_rule: tuple[GroupRate, ...] = ()
     """By benign rule; "as written" stands for programs that no rule changed."""
     false_rejection_by_family: tuple[GroupRate, ...] = ()

@@ -8,7 +8,17 @@ from collections.abc import Callable, Mapping, Sequence
 from truekernel.audit.intervals import settling
 from truekernel.audit.population import Honest, Unique, false_rejection_rate, grouped, miss_rate, whole
 from truekernel.audit.records import HonestRecord, MutantRecord
-from truekernel.audit.scores import CaseCounts, CheckerScore, GroupRate, Rate, SettlingPoint
+from truekernel.audit.scores import (
+    ERROR_SIZES,
+    GROSS,
+    CaseCounts,
+    CheckerScore,
+    ErrorSize,
+    GroupRate,
+    Rate,
+    SettlingPoint,
+    error_size,
+)
 from truekernel.audit.verdicts import Bench
 from truekernel.checkers import Checker
 from truekernel.checkers.checker import REPORTED
@@ -42,11 +52,12 @@ def score(
         groups = grouped(witnessed, name_of)
         return tuple(GroupRate(name=group, rate=miss_rate(groups[group], name)) for group in order)
 
-    def by_subject(name_of: Callable[[Unique], str]) -> tuple[GroupRate, ...]:
+    def by_subject(name_of: Callable[[Unique], str], order: Sequence[str] = ()) -> tuple[GroupRate, ...]:
         groups: dict[str, list[Unique]] = defaultdict(list)
         for mutant in witnessed:
             groups[name_of(mutant)].append(mutant)
-        return tuple(GroupRate(name=group, rate=miss_rate(whole(groups[group]), name)) for group in sorted(groups))
+        names = [group for group in order if group in groups] or sorted(groups)
+        return tuple(GroupRate(name=group, rate=miss_rate(whole(groups[group]), name)) for group in names)
 
     def refused_by(name_of: Callable[[Honest], str]) -> tuple[GroupRate, ...]:
         groups = sorted({name_of(v) for v in outer})
@@ -66,6 +77,7 @@ def score(
         tolerance=_tolerance(checker),
         case_counts=_case_counts(name, checker, bench),
         published=bool(checker.source_url),
+        users_own=":" in name,
         broken=_broken(name, mutants, variants),
         miss=miss_rate(whole(witnessed), name),
         false_rejection=false_rejection_rate(outer, name),
@@ -79,6 +91,8 @@ def score(
         miss_by_rule=by_pair(lambda pair: pair.rule, rules),
         miss_by_family=by_subject(families_of),
         miss_by_problem=by_subject(lambda m: m.record.problem),
+        miss_by_size=by_subject(_size, ERROR_SIZES),
+        miss_gross=miss_rate(whole(m for m in witnessed if _size(m) in GROSS), name),
         false_rejection_by_rule=refused_by(lambda v: v.record.rule or "as written"),
         false_rejection_by_family=refused_by(families_of),
         false_rejection_by_problem=refused_by(lambda v: v.record.problem),
@@ -89,6 +103,13 @@ def score(
         settling=tuple(SettlingPoint(n=n, mean=mean, low=low, high=high) for n, mean, low, high in settling(hits)),
         seed_blind=_seed_blind(name, witnessed),
     )
+
+
+def _size(mutant: Unique) -> ErrorSize:
+    """Size of the error on a witnessed mutant's witness."""
+    witness = mutant.record.witness
+    assert witness is not None
+    return error_size(witness.status, witness.why, witness.worst)
 
 
 def _undetermined(name: str, subjects: Sequence[Unique] | Sequence[Honest]) -> int:

@@ -14,7 +14,7 @@ from truekernel.audit.matrix import kill_matrix
 from truekernel.audit.plan import known_programs
 from truekernel.audit.population import Honest, Unique, honest_variants, unique_mutants
 from truekernel.audit.records import HonestRecord, MutantRecord, ProblemRecord
-from truekernel.audit.scores import CurveMark, GainSplit, ToleranceCurve, VacuityGap, VacuousEntry
+from truekernel.audit.scores import CurveMark, GainSplit, ToleranceCurve, VacuityGap, VacuousEntry, error_size
 from truekernel.audit.scores import Vacuity as VacuitySummary
 from truekernel.audit.scoring import score
 from truekernel.audit.summary import (
@@ -65,6 +65,7 @@ def summarise(run_dir: Path) -> Summary:
         counts=_counts(meta, records, mutants, honest_records, variants),
         programs=_programs([known[name] for name in meta["programs"]], families, records, mutants, honest_records),
         rules=_rules(records, mutants),
+        rules_known=len(mutation.rules()),
         checkers=tuple(
             score(name, checker, mutants, variants, families, vacuous[name], bench)
             for name, checker in bench.checkers.items()
@@ -73,11 +74,7 @@ def summarise(run_dir: Path) -> Summary:
         gain=_gain(bench, mutants),
         vacuity=vacuity,
         kill_matrix=kill_matrix(bench, mutants),
-        survivors=tuple(
-            _survivor(m, families, bench)
-            for m in mutants
-            if m.fate == "witnessed" and any(v.state == "accept" for v in m.verdicts.values())
-        ),
+        survivors=_survivors(mutants, families, bench),
         quarantined=_quarantined(records, mutants),
         hazards=_hazards(mutants),
     )
@@ -85,11 +82,15 @@ def summarise(run_dir: Path) -> Summary:
 
 def _facts(meta: Mapping[str, object], directory: str, seconds: float) -> RunFacts:
     options: Mapping[str, object] = meta["options"]  # type: ignore[assignment]
+    own: Sequence[Mapping[str, str]] = meta["own_programs"]  # type: ignore[assignment]
+    solved = {program["problem"] for program in own}
     return RunFacts.model_validate(
         {
             "directory": directory,
             "checkers": tuple(options["checkers"]),  # type: ignore[arg-type]
             "problems": tuple(options["problems"]),  # type: ignore[arg-type]
+            "programs": tuple(program["path"] or program["name"] for program in own),
+            "solves": solved.pop() if len(solved) == 1 else "",
             "rules": tuple(options["rules"]),  # type: ignore[arg-type]
             "sample": options["sample"],
             "seed": options["seed"],
@@ -253,6 +254,16 @@ def finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) or value >= LIMIT else value
 
 
+def _survivors(mutants: Sequence[Unique], families: Mapping[str, str], bench: Bench) -> tuple[SurvivorSummary, ...]:
+    """Witnessed mutants that some checker accepts."""
+    found = (
+        _survivor(m, families, bench)
+        for m in mutants
+        if m.fate == "witnessed" and any(v.state == "accept" for v in m.verdicts.values())
+    )
+    return tuple(sorted(found, key=lambda survivor: survivor.order))
+
+
 def _survivor(mutant: Unique, families: Mapping[str, str], bench: Bench) -> SurvivorSummary:
     record = mutant.record
     witness = record.witness
@@ -280,6 +291,7 @@ def _survivor(mutant: Unique, families: Mapping[str, str], bench: Bench) -> Surv
             honest_worst=witness.honest_worst,
             element=witness.element,
             confirmed=witness.confirmed,
+            size=error_size(witness.status, witness.why, witness.worst),
         ),
         hazards=tuple(dict.fromkeys(h.outcome for h in record.hazards)),
         confirmed=record.survivor_confirmed,

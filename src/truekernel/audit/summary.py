@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import Field
 
 from truekernel.audit.records import Record, WorstElement
-from truekernel.audit.scores import CheckerScore, GainSplit, KillMatrix, ToleranceCurve, Vacuity
+from truekernel.audit.scores import ERROR_SIZES, CheckerScore, ErrorSize, GainSplit, KillMatrix, ToleranceCurve, Vacuity
 
 SCHEMA_VERSION = 1
 """Version of the document that `--json` prints: raised when a field changes its meaning or goes away."""
@@ -142,6 +142,8 @@ class WitnessSummary(Record):
     element: WorstElement | None = None
     confirmed: bool = True
     """The mutant compiled alone gives the same outcome and bits."""
+    size: ErrorSize = "under 5"
+    """How wrong it is."""
 
 
 class SurvivorSummary(Record):
@@ -160,6 +162,12 @@ class SurvivorSummary(Record):
     hazards: tuple[str, ...] = ()
     confirmed: bool | None = None
     """The mutant compiled alone gives the same bits on the cases of a checker that accepts it; None when that was not tried."""
+
+    @property
+    def order(self) -> tuple[int, int, float, str]:
+        """Sorts by number of checkers that accept it, most first, then by size of error, worst first."""
+        worst = float("inf") if self.witness.worst is None else self.witness.worst
+        return -len(self.accepted_by), ERROR_SIZES.index(self.witness.size), -worst, self.id
 
 
 class QuarantinedSummary(Record):
@@ -204,6 +212,10 @@ class RunFacts(Record):
     checkers: tuple[str, ...]
     problems: tuple[str, ...] = ()
     """Patterns; empty = all."""
+    programs: tuple[str, ...] = ()
+    """Files of the user's own programs, as they were named on the command line."""
+    solves: str = ""
+    """The problem that these solve, where they all solve one."""
     rules: tuple[str, ...] = ()
     """Patterns; empty = all."""
     sample: int | None = None
@@ -235,6 +247,9 @@ class Summary(Record):
     counts: Counts
     programs: tuple[ProgramSummary, ...]
     rules: tuple[RuleSummary, ...] = ()
+    """Those that made a mutant."""
+    rules_known: int = 0
+    """How many rules there are."""
     checkers: tuple[CheckerScore, ...]
     curves: tuple[ToleranceCurve, ...] = ()
     gain: GainSplit | None = None
@@ -242,6 +257,7 @@ class Summary(Record):
     vacuity: Vacuity = Vacuity()
     kill_matrix: KillMatrix = KillMatrix()
     survivors: tuple[SurvivorSummary, ...] = ()
+    """Those that most checkers accept first, among them the most wrong ones."""
     quarantined: tuple[QuarantinedSummary, ...] = ()
     hazards: tuple[HazardSummary, ...] = ()
 
@@ -252,6 +268,11 @@ class Summary(Record):
             for score in self.checkers
             if not score.broken and score.miss.value is not None and score.miss.value > rate
         )
+
+    @property
+    def broken(self) -> tuple[CheckerScore, ...]:
+        """The checkers that could not be scored."""
+        return tuple(score for score in self.checkers if score.broken)
 
 
 class ReplayResult(Record):
