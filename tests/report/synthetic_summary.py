@@ -9,9 +9,12 @@ from dataclasses import dataclass, field
 
 from truekernel.audit.intervals import settling, two_factor_split
 from truekernel.audit.scores import (
+    ERROR_SIZES,
+    GROSS,
     CheckerScore,
     CurveMark,
     CurvePoint,
+    ErrorSize,
     GainSplit,
     GroupRate,
     KillColumn,
@@ -144,7 +147,11 @@ def make_summary(*, per_rule: int = 4, seed: int = 7, broken: bool = False) -> S
         last = scores[-1].model_copy(update={"broken": "raised ZeroDivisionError: division by zero"})
         scores = (*scores[:-1], last)
     hazards = tuple(_hazard(rng, m) for m in made if m.rule_class in ("sync", "boundary", "launch"))[:23]
-    survivors = tuple(_survivor(rng, m) for m in witnessed if any(m.missed_by(c[0]) for c in CHECKERS))
+    survivors = tuple(
+        sorted(
+            (_survivor(rng, m) for m in witnessed if any(m.missed_by(c[0]) for c in CHECKERS)), key=lambda s: s.order
+        )
+    )
     return Summary(
         tool_version="0.1.0",
         run=RunFacts(
@@ -193,6 +200,7 @@ def make_summary(*, per_rule: int = 4, seed: int = 7, broken: bool = False) -> S
             for name, problem in programs.items()
         ),
         rules=_rules(made),
+        rules_known=277,
         checkers=scores,
         curves=_curves(witnessed),
         gain=_gain(witnessed),
@@ -256,6 +264,14 @@ def _case_kills(rng: random.Random, mutant: Made, tolerance: float, cases: int, 
     ]
 
 
+def _size(m: Made) -> ErrorSize:
+    """By the invented error, as if one error scale were 1e-6; one in seven faults or puts out NaN."""
+    number = int(m.id, 16) % 14
+    if number < 2:
+        return ERROR_SIZES[number]
+    return "over 100 error scales" if m.error > 1e-4 else "5 to 100" if m.error > 5e-6 else "under 5"
+
+
 def _rate(mutants: Sequence[Made], hit: Callable[[Made], bool]) -> Rate:
     clusters: dict[str, tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
     for m in mutants:
@@ -314,6 +330,8 @@ def _score(
         miss_by_rule=_groups(witnessed, lambda m: m.rule, missed, sorted(r for rules in RULES.values() for r in rules)),
         miss_by_family=_groups(witnessed, lambda m: PROBLEMS[m.problem], missed, sorted(set(PROBLEMS.values()))),
         miss_by_problem=_groups(witnessed, lambda m: m.problem, missed, sorted(PROBLEMS)),
+        miss_by_size=_groups(witnessed, _size, missed, ERROR_SIZES),
+        miss_gross=_rate([m for m in witnessed if _size(m) in GROSS], missed),
         false_rejection_by_problem=tuple(GroupRate(name=p, rate=Rate.over({p: c})) for p, c in sorted(outer.items())),
         caught_by_output=misses.n - misses.hits - misses.n // 9,
         caught_by_crash=misses.n // 9,
@@ -446,7 +464,8 @@ def _changes(rng: random.Random, m: Made) -> tuple[Change, ...]:
 def _survivor(rng: random.Random, m: Made) -> SurvivorSummary:
     accepted = tuple(c[0] for c in CHECKERS if m.missed_by(c[0]))
     honest = rng.uniform(0.2, 1.2)
-    finite = rng.random() < 0.9
+    size = _size(m)
+    finite = size not in ERROR_SIZES[:2]
     return SurvivorSummary(
         id=m.id,
         program=m.program,
@@ -467,11 +486,12 @@ def _survivor(rng: random.Random, m: Made) -> SurvivorSummary:
             seed=rng.randrange(1000, 9999),
             schedule=rng.choice(["gpu", "reverse", "random"]),
             schedule_seed=1,
-            status="ok",
-            why="worst error is more than twice that of every honest program"
+            status="out_of_bounds" if size == "fault" else "ok",
+            why=f"worst error {m.error * 1e6:.4g} error scales; honest programs stay within {honest:.4g}"
             if finite
-            else "3 elements are NaN where the truth is not",
-            worst=honest * 10 ** rng.uniform(0.4, 6) if finite else None,
+            else "3 elements are NaN or infinite where the truth is not, or the reverse",
+            worst=m.error * 1e6 if finite else None,
+            size=size,
             honest_worst=honest,
             element=WorstElement(
                 output="y", index=(rng.randrange(16), rng.randrange(200)), got=0.731 if finite else None, truth=0.25

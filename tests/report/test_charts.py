@@ -79,6 +79,44 @@ def test_labels_of_close_points_stay_apart():
     assert heights["low"] - heights["high"] >= 13
 
 
+def test_names_of_marks_meet_no_line():
+    axis = charts.XAxis("t", 1e-8, 1.0, [], logarithmic=True)
+    names = [(1e-4, "kernelbench@1e-4 (scaled)"), (1e-2, "kernelbench@1e-2 (scaled)"), (1e-3, "another (scaled)")]
+    series = charts.Series("s", [(1e-8, 1.0, ""), (1.0, 1.0, "")], "c0")
+    text = charts.line_chart("c", axis, [series], y_title="y", marks=names)
+    lines = [
+        tuple(map(float, line)) for line in re.findall(r'class="mark" x1="([\d.]+)" x2="[\d.]+" y1="([\d.]+)"', text)
+    ]
+    labels = re.findall(r'class="marktext" x="([\d.]+)" y="([\d.]+)" text-anchor="(start|end)">([^<]+)<', text)
+    (frame,) = {float(y) for y in re.findall(r'polyline[^>]*points="[\d.]+,([\d.]+)', text)}
+    assert len(lines) == len(labels) == 3
+    for at, base, anchor, name in labels:
+        left, right = (
+            (float(at), float(at) + 6 * len(name)) if anchor == "start" else (float(at) - 6 * len(name), float(at))
+        )
+        assert float(base) < frame and left > 0 and right < charts.WIDTH
+        assert not any(left < x < right and start < float(base) for x, start in lines), name
+
+
+def test_labels_avoid_the_line():
+    axis = charts.XAxis("x", 0, 1, [])
+    down = charts.Series("s", [(0, 0.5, ""), (0.02, 0.44, ""), (1, 0.42, "")], "c0", labels=[(0, "1e-2")])
+    text = charts.line_chart("c", axis, [down], y_title="y")
+    ((left, base),) = re.findall(r'marktext" x="([\d.]+)" y="([\d.]+)">1e-2<', text)
+    points = [tuple(map(float, p.split(","))) for p in re.search(r'points="([^"]+)"', text)[1].split()]
+    _, (x2, y2), (x3, y3) = points
+    height = y2 + (y3 - y2) * (float(left) - x2) / (x3 - x2)
+    assert float(base) < height or float(base) - 11 > height
+
+
+def test_gaps_of_all_checkers_become_one():
+    vacuity = make_summary(per_rule=1).vacuity
+    gap = vacuity.gaps[0]
+    more = vacuity.model_copy(update={"gaps": (gap, gap.model_copy(update={"checker": "other"}))})
+    (one,) = figures.gaps(more)
+    assert (one.problem, one.checkers) == (gap.problem, (gap.checker, "other"))
+
+
 def test_vacuous_pairs_hold_all_that_passes():
     vacuity = make_summary(per_rule=1).vacuity
     pairs = figures.vacuous_pairs(vacuity)

@@ -8,13 +8,13 @@ from synthetic_summary import make_summary
 
 from truekernel.audit.scores import KillMatrix, Rate, Vacuity
 from truekernel.errors import BadInputError
-from truekernel.report import html, write_html
+from truekernel.report import html, wording, write_html
 
 
 class Page(HTMLParser):
     """Tags must nest; collects ids, links and visible text."""
 
-    VOID = frozenset({"meta", "link", "input", "br", "img"})
+    VOID = frozenset({"meta", "link", "input", "br", "img", "col"})
 
     def __init__(self, text):
         super().__init__()
@@ -80,7 +80,7 @@ def test_links_inside_the_page_lead_somewhere(page):
 
 
 def test_headline_and_caveat(page, summary):
-    assert "kernelbench@1e-2 (scaled) accepts" in page.text
+    assert "kernelbench@1e-4 (scaled) accepts" in page.text
     assert summary.scaled_note in page.text
 
 
@@ -96,7 +96,43 @@ def test_each_survivor_has_diff_witness_and_replay(summary, page, text):
         assert survivor.id in page.ids
         assert f"truekernel replay {survivor.id} --run runs/demo" in page.text
         assert f"{survivor.witness.recipe}, seed {survivor.witness.seed}" in page.text
-    assert text.count('<pre class="diff"') == len(summary.survivors) + len(summary.quarantined)
+    assert text.count('<pre class="diff"') == 1 + len(summary.survivors) + len(summary.quarantined)
+
+
+def test_first_survivor_is_shown_in_full_under_the_scores(summary, page):
+    first = summary.survivors[0]
+    assert len(first.accepted_by) == max(len(s.accepted_by) for s in summary.survivors)
+    example = page.text[page.text.index("One wrong kernel that passes") : page.text.index("Where the mutants went")]
+    assert f"{len(first.accepted_by)} of 5 checkers accept it" in example
+    assert f"truekernel replay {first.id}" in example and wording.witness_words(first.witness) in example
+
+
+def test_replay_without_the_run_is_possible(summary, page):
+    survivors = page.text[page.text.index("Surviving mutants") :]
+    assert "A replay needs the run" in survivors
+    assert wording.audit_command(summary) in survivors[: survivors.index("shown") if "shown" in survivors else 3000]
+
+
+def test_sizes_of_error_are_a_table_with_an_explanation(summary, page):
+    assert "By size of error" in page.text
+    assert "one standard deviation of honest rounding" in page.text
+    assert f"Of the {wording.count(wording.leading(summary).miss_gross.n)} grossly wrong ones" in page.text
+
+
+def test_checkers_and_recipes_are_explained(page):
+    method = page.text[page.text.index("What the figures mean") :]
+    assert "exact-official Ours, for comparison" in method
+    assert "base[*factor][+offset][&parameters][@place]" in method
+    assert "uniform uniform in [0, 1), as torch.rand" in method
+
+
+def test_matrix_names_its_cases(page):
+    legend = page.text[page.text.index("Which case stands where") :]
+    assert re.search(r"trial 1 to trial 5 uniform", legend)
+
+
+def test_rules_are_counted_against_all(summary, page):
+    assert f"{len(summary.rules)} of 277 rules made a mutant here" in page.text
 
 
 def test_every_quarantined_mutant_has_its_kind(summary, text):
@@ -105,6 +141,7 @@ def test_every_quarantined_mutant_has_its_kind(summary, text):
 
 
 def test_hazards_have_a_place(summary, page):
+    assert f"All {len({h.mutant for h in summary.hazards})} mutants with a hazard" in page.text
     hazard = summary.hazards[0]
     assert (
         f"thread ({hazard.thread[0]}, 0, 0), line {hazard.line}, {hazard.buffer} at byte {hazard.offset}" in page.text
@@ -124,6 +161,17 @@ def test_text_from_outside_is_escaped(summary):
 def test_broken_checker_is_shown_and_not_scored(summary):
     page = Page(html(make_summary(per_rule=1, broken=True)))
     assert "broken raised ZeroDivisionError: division by zero" in page.text
+    kinds = page.text[page.text.index("Miss rate by kind") : page.text.index("Detection against")]
+    assert "exact-official" in kinds and "truekernel" not in kinds
+
+
+def test_only_a_broken_checker_leaves_no_empty_tables(summary):
+    broken = summary.checkers[-1].model_copy(update={"broken": "truekernel raised KeyError: 'x'"})
+    alone = summary.model_copy(update={"checkers": (broken,), "curves": (), "gain": None})
+    page = Page(html(alone))
+    assert "truekernel could not be scored: raised KeyError: 'x'." in page.text
+    assert "Miss rate by kind" not in page.text and "Kill matrix" not in page.text
+    assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
 
 
 def test_empty_run_makes_a_page(summary):
@@ -179,4 +227,4 @@ def test_page_works_in_a_browser(summary, tmp_path):
         check=True,
     )
     assert f"{len(summary.survivors)} shown" in done.stdout
-    assert 'data-panel="matrix:rule" hidden=""' in done.stdout
+    assert re.search(r'data-panel="matrix:rule"[^>]* hidden=""', done.stdout)

@@ -2,6 +2,7 @@ import pytest
 from synthetic_summary import make_summary
 
 from truekernel.audit.scores import Interval, Rate, VacuousEntry
+from truekernel.audit.summary import WitnessSummary, WorstElement
 from truekernel.report import wording
 
 
@@ -41,11 +42,69 @@ def test_shown_interval_reaches_over_both():
 
 def test_headline_gives_both_rates():
     lead = wording.leading(make_summary())
-    assert lead is not None and lead.name == "kernelbench@1e-2"
+    assert lead is not None and lead.name == "kernelbench@1e-4"
     text = wording.headline(lead)
-    assert text.startswith("kernelbench@1e-2 (scaled) accepts ")
+    assert text.startswith("kernelbench@1e-4 (scaled) accepts ")
     assert f"of {lead.miss.n:.0f} wrong kernels [" in text
-    assert "rejects 0 of 126 right ones." in text
+    assert "rejects 2 of 126 right ones." in text
+
+
+def test_newest_era_leads_whatever_the_order():
+    summary = make_summary()
+    turned = summary.model_copy(update={"checkers": summary.checkers[::-1]})
+    assert wording.leading(summary).name == "kernelbench@1e-4"
+    assert wording.leading(turned).name == "kernelbench-verified"  # the first published one, which has one era
+    gross, other = wording.beside(summary)
+    assert gross.startswith("Of the ") and "grossly wrong ones" in gross
+    assert other.startswith("kernelbench@1e-2 (scaled) accepts ")
+    assert len(wording.beside(turned)) == 1
+
+
+def test_a_users_own_checker_leads():
+    summary = make_summary()
+    own = summary.checkers[-1].model_copy(update={"name": "my.mod:fn", "title": "my.mod:fn", "users_own": True})
+    with_own = summary.model_copy(update={"checkers": (*summary.checkers[:-1], own)})
+    assert wording.leading(with_own).name == "my.mod:fn"
+    bad = own.model_copy(update={"broken": "my.mod:fn raised KeyError: 'x'."})
+    only_bad = summary.model_copy(update={"checkers": (*summary.checkers[:-1], bad)})
+    assert wording.headline(wording.leading(only_bad)) == "my.mod:fn could not be scored: raised KeyError: 'x'."
+    assert wording.beside(only_bad) == ()
+    one_good = summary.model_copy(update={"checkers": (bad, own.model_copy(update={"name": "my.mod:good"}))})
+    assert wording.leading(one_good).name == "my.mod:good"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "not finite"), (0.0, "0"), (0.1776, "0.18"), (45298.4, "45,298"), (5.617e6, "5.62e+06"), (1e-21, "1e-21")],
+)
+def test_scales(value, text):
+    assert wording.scales(value) == text
+
+
+def test_witness_in_words():
+    place = WorstElement(output="y", index=(2, 7), got=1.5, truth=1.0)
+    witness = WitnessSummary(
+        case_id="c", axes={"n": 3}, recipe="normal", seed=1, schedule="gpu", schedule_seed=1, status="ok",
+        why="worst error 1e+300 error scales; honest programs stay within 0", worst=None, honest_worst=0.0, element=place,
+        size="over 100 error scales",
+    )  # fmt: skip
+    exact = wording.witness_words(witness)
+    assert (
+        exact
+        == "y[2, 7] is 1.5, should be 1, not finite in error scales, as nothing may be off there; honest programs are exact"
+    )
+    far = witness.model_copy(update={"worst": 250.0, "honest_worst": 0.5})
+    assert (
+        wording.witness_words(far)
+        == "y[2, 7] is 1.5, should be 1, 250 error scales off; honest programs stay within 0.50"
+    )
+    fault = witness.model_copy(update={"status": "out_of_bounds", "element": None})
+    assert wording.witness_words(fault) == "ends in out of bounds"
+    infinite = witness.model_copy(update={"why": "3 elements are NaN", "size": "NaN or infinity"})
+    assert wording.witness_words(infinite).startswith("3 elements are NaN; y[2, 7] is 1.5")
+    assert (
+        wording.plain("an error is 1e+300 times what is allowed") == "an error is infinitely many times what is allowed"
+    )
 
 
 def test_headline_of_what_could_not_be_scored():
@@ -81,3 +140,15 @@ def test_audit_command_repeats_every_choice():
     command = wording.audit_command(summary.model_copy(update={"run": run}))
     assert command.startswith("truekernel audit --checker kernelbench@1e-2 --checker kernelbench@1e-4")
     assert command.endswith("--problems 'soft*' --rules sync --sample 40 --seed 3 --run runs/demo")
+    own = run.model_copy(
+        update={
+            "checkers": ("truekernel", "cmd@60:python eval.py {candidate}"),
+            "programs": ("my kernels/a.cu",),
+            "solves": "softmax",
+            "device": "cuda",
+        }
+    )
+    assert wording.audit_command(summary.model_copy(update={"run": own})).startswith(
+        "truekernel audit --checker truekernel --checker-cmd 'python eval.py {candidate}' --checker-seconds 60 "
+        "--program 'my kernels/a.cu' --solves softmax --problems 'soft*' --rules sync --sample 40 --device cuda"
+    )

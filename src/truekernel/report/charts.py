@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from markupsafe import Markup, escape
 
@@ -12,7 +13,12 @@ from truekernel.audit.scores import Rate
 from truekernel.report import wording
 
 WIDTH, HEIGHT = 560, 300
-_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 16, 14, 42
+_LEFT, _RIGHT, _TOP, _BOTTOM = 62, 16, 14, 42
+_ROW = 15
+"""Height of a line of text."""
+_LETTER = 6.3
+"""Width of a letter, on the safe side."""
+Point = tuple[float, float]
 
 
 def interval_bar(rate: Rate, colour: int, *, largest: float = 1.0) -> Markup:
@@ -90,11 +96,13 @@ class YAxis:
     title: str
     low: float
     high: float
+    top: float = _TOP
+    """Pixel of the frame's upper edge."""
 
     def at(self, share: float) -> float:
         """Pixel of a share, kept inside the frame."""
         inside = min(max(share, self.low), self.high)
-        return HEIGHT - _BOTTOM - (HEIGHT - _BOTTOM - _TOP) * (inside - self.low) / (self.high - self.low)
+        return HEIGHT - _BOTTOM - (HEIGHT - _BOTTOM - self.top) * (inside - self.low) / (self.high - self.low)
 
 
 def line_chart(
@@ -107,20 +115,32 @@ def line_chart(
     top: float = 1.0,
     marks: Sequence[tuple[float, str]] = (),
 ) -> Markup:
-    """Lines over a common axis; the vertical axis holds shares from `bottom` to `top`. `marks`: vertical lines with a name, (x, name)."""
+    """Lines over a common axis; the vertical axis holds shares from `bottom` to `top`. `marks`: vertical lines with a name above the frame, (x, name)."""
     out = [f'<svg class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}">']
-    y = YAxis(y_title, bottom, top)
+    y = YAxis(y_title, bottom, top, _TOP + _ROW * len(marks))
     out += _frame(x, y)
-    for number, (value, name) in enumerate(marks):
-        at, height = x.at(value), _TOP + 12 + 14 * number
-        anchor, shift = ("end", -5) if at > WIDTH / 2 else ("start", 5)
-        out.append(
-            f'<line class="mark" x1="{at:.1f}" x2="{at:.1f}" y1="{_TOP}" y2="{HEIGHT - _BOTTOM}"/>'
-            f'<text class="marktext" x="{at + shift:.1f}" y="{height}" text-anchor="{anchor}">{escape(name)}</text>'
-        )
+    out += _marks(marks, x)
     for line in series:
         out += _line(line, x, y)
     return Markup("".join([*out, "</svg>"]))
+
+
+def _marks(marks: Sequence[tuple[float, str]], x: XAxis) -> list[str]:
+    """Each name in a row of its own above the frame, beside the upper end of its line. The rightmost stands highest, so that a name that runs to the left
+    meets no line; it runs to the right where the picture and the lines there leave room."""
+    out = []
+    right = float(WIDTH)
+    for row, (value, name) in enumerate(sorted(marks, reverse=True)):
+        at, base = x.at(value), _TOP + _ROW * row - 3
+        width = 5 + _LETTER * len(name)
+        rightwards = at + width <= right or at < width
+        anchor, shift = ("start", 5) if rightwards else ("end", -5)
+        right = at
+        out.append(
+            f'<line class="mark" x1="{at:.1f}" x2="{at:.1f}" y1="{base - 8}" y2="{HEIGHT - _BOTTOM}"/>'
+            f'<text class="marktext" x="{at + shift:.1f}" y="{base}" text-anchor="{anchor}">{escape(name)}</text>'
+        )
+    return out
 
 
 def _frame(x: XAxis, y: YAxis) -> list[str]:
@@ -141,7 +161,7 @@ def _frame(x: XAxis, y: YAxis) -> list[str]:
     middle = (_LEFT + WIDTH - _RIGHT) / 2
     out.append(f'<text class="axis" x="{middle:.1f}" y="{HEIGHT - 6}" text-anchor="middle">{escape(x.title)}</text>')
     out.append(
-        f'<text class="axis" transform="translate(11 {(base + _TOP) / 2:.1f}) rotate(-90)" text-anchor="middle">{escape(y.title)}</text>'
+        f'<text class="axis" transform="translate(12 {(base + y.top) / 2:.1f}) rotate(-90)" text-anchor="middle">{escape(y.title)}</text>'
     )
     return out
 
@@ -159,12 +179,36 @@ def _line(line: Series, x: XAxis, y: YAxis) -> list[str]:
             out.append(
                 f'<circle class="dot {line.css}" cx="{x.at(value):.1f}" cy="{y.at(share):.1f}" r="2.6"><title>{escape(text)}</title></circle>'
             )
-    lowest = float("-inf")
-    for index, text in sorted(line.labels, key=lambda label: y.at(line.points[label[0]][1])):
-        value, share, _ = line.points[index]
-        lowest = max(y.at(share) + 14, lowest + 13)
-        out.append(f'<text class="marktext" x="{x.at(value) + 6:.1f}" y="{lowest:.1f}">{escape(text)}</text>')
+    return out + _labels(line, [(x.at(v), y.at(share)) for v, share, _ in line.points])
+
+
+def _labels(line: Series, points: Sequence[Point]) -> list[str]:
+    """Names beside points, where they meet neither the line nor each other as far as there is room."""
+    out: list[str] = []
+    ink = [point for ends in pairwise(points) for point in _between(*ends)]
+    for index, text in sorted(line.labels, key=lambda label: points[label[0]][1]):
+        at, height = points[index]
+        width = _LETTER * len(text)
+        places = [(at + 7, height + 14 + 13 * step) for step in range(6)] + [(at + 7, height - 6)]
+        places += [(at - 7 - width, height + 14), (at - 7 - width, height - 6)]
+        left, base = min(places, key=lambda place: sum(_covers(place, width, point) for point in ink))
+        ink += [(left + width * i / 8, base - 4) for i in range(9)]
+        out.append(f'<text class="marktext" x="{left:.1f}" y="{base:.1f}">{escape(text)}</text>')
     return out
+
+
+def _between(start: Point, end: Point) -> list[Point]:
+    """Points along a segment, at most two pixels apart."""
+    steps = max(1, math.ceil(math.dist(start, end) / 2))
+    return [
+        (start[0] + (end[0] - start[0]) * i / steps, start[1] + (end[1] - start[1]) * i / steps)
+        for i in range(steps + 1)
+    ]
+
+
+def _covers(place: Point, width: float, point: Point) -> bool:
+    """Whether a text of one line that begins at `place` (left end of its base line) lies over a point, or nearly so."""
+    return place[0] - 3 <= point[0] <= place[0] + width + 2 and place[1] - 12 <= point[1] <= place[1] + 5
 
 
 def _share(value: float) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from truekernel.audit.scores import CheckerScore, GainSplit, ToleranceCurve, Vacuity, VacuousEntry
+from truekernel.audit.scores import CheckerScore, GainSplit, KillMatrix, ToleranceCurve, Vacuity, VacuousEntry
 from truekernel.audit.summary import Counts, Summary
 from truekernel.report import charts, wording
 
@@ -98,7 +98,11 @@ def curve_figure(curve: ToleranceCurve, titles: dict[str, str]) -> CurveFigure:
     decades = range(math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9) + 1)
     ticks = [(10.0**d, f"1e{d}") for d in decades if low * 0.999 <= 10.0**d <= high * 1.001]
     axis = charts.XAxis("tolerance t in |o - r| ≤ t + t |r| (log scale)", low, high, ticks, logarithmic=True)
-    marks = [(m.tolerance, titles.get(m.checker, m.checker)) for m in curve.marks if low <= m.tolerance <= high]
+    marks = [
+        (m.tolerance, titles.get(m.checker, m.checker))
+        for m in curve.marks
+        if low * 0.999 <= m.tolerance <= high * 1.001
+    ]
     told = [
         f"t = {wording.tolerance(p.tolerance)}: detects {wording.percent(p.detection)}, rejects {wording.percent(p.false_rejection)} of right kernels"
         for p in curve.points
@@ -198,6 +202,8 @@ class VacuousPair:
     checker: str
     audit: tuple[VacuousEntry, ...]
     official: tuple[VacuousEntry, ...]
+    unknown: frozenset[str]
+    """The sizes at which it could not be computed."""
 
 
 def vacuous_pairs(vacuity: Vacuity) -> tuple[VacuousPair, ...]:
@@ -206,10 +212,72 @@ def vacuous_pairs(vacuity: Vacuity) -> tuple[VacuousPair, ...]:
     for entry in vacuity.entries:
         grouped.setdefault((entry.problem, entry.checker), []).append(entry)
 
+    unknown: dict[tuple[str, str], set[str]] = {}
+    for gap in vacuity.gaps:
+        unknown.setdefault((gap.problem, gap.checker), set()).add(gap.size)
+
     def at(entries: list[VacuousEntry], size: str) -> tuple[VacuousEntry, ...]:
         return tuple(sorted((e for e in entries if e.size == size), key=lambda e: e.margin))
 
-    return tuple(VacuousPair(*pair, at(own, "audit"), at(own, "official")) for pair, own in grouped.items())
+    return tuple(
+        VacuousPair(*pair, at(own, "audit"), at(own, "official"), frozenset(unknown.get(pair, ())))
+        for pair, own in grouped.items()
+    )
+
+
+def shown_trivial(entries: Sequence[VacuousEntry]) -> VacuousEntry | None:
+    """The trivial output that stands for all that pass: zeros where they do, else the one with the most room."""
+    zeros = next((entry for entry in entries if entry.trivial == "zeros"), None)
+    return zeros or min(entries, key=lambda entry: entry.margin, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Why a problem's vacuity could not be computed, and for which checkers."""
+
+    problem: str
+    size: str
+    why: str
+    checkers: tuple[str, ...]
+
+
+def gaps(vacuity: Vacuity) -> tuple[Gap, ...]:
+    """The gaps by problem and reason."""
+    grouped: dict[tuple[str, str, str], list[str]] = {}
+    for gap in vacuity.gaps:
+        grouped.setdefault((gap.problem, gap.size, gap.why), []).append(gap.checker)
+    return tuple(Gap(*key, tuple(checkers)) for key, checkers in grouped.items())
+
+
+def only(matrix: KillMatrix, checkers: Sequence[str]) -> KillMatrix:
+    """The kill matrix with the columns of some checkers alone."""
+    kept = [number for number, column in enumerate(matrix.columns) if column.checker in checkers]
+    rows = [row.model_copy(update={"killed": tuple(row.killed[number] for number in kept)}) for row in matrix.rows]
+    return KillMatrix(columns=tuple(matrix.columns[number] for number in kept), rows=tuple(rows) if kept else ())
+
+
+@dataclass(frozen=True, slots=True)
+class CaseLegend:
+    """A checker's cases in words: (places, recipe) with equal neighbours together, such as ("1 to 5", "official")."""
+
+    checker: str
+    cases: tuple[tuple[str, str], ...]
+
+
+def case_legends(matrix: KillMatrix) -> tuple[CaseLegend, ...]:
+    """Which recipe stands at each place of the kill matrix, for every checker whose places have one."""
+    grouped: dict[str, list[tuple[str, str, str]]] = {}
+    for column in matrix.columns:
+        if column.detail and column.label != "all":
+            runs = grouped.setdefault(column.checker, [])
+            if runs and runs[-1][2] == column.detail:
+                runs[-1] = (runs[-1][0], column.label, column.detail)
+            else:
+                runs.append((column.label, column.label, column.detail))
+    return tuple(
+        CaseLegend(name, tuple((first if first == last else f"{first} to {last}", text) for first, last, text in runs))
+        for name, runs in grouped.items()
+    )
 
 
 def colours(summary: Summary) -> dict[str, int]:

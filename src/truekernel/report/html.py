@@ -8,11 +8,11 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from truekernel.audit.scores import Rate
+from truekernel.audit.scores import KillMatrix, Rate
 from truekernel.audit.summary import Summary
 from truekernel.errors import BadInputError
 from truekernel.model import RULE_CLASSES
-from truekernel.report import charts, figures, wording
+from truekernel.report import charts, figures, glossary, hazards, wording
 from truekernel.report.diff import diff_html
 
 _PERCENT = "\u00a0%"
@@ -38,7 +38,7 @@ def html(summary: Summary) -> str:
         "points": wording.points,
         "diff": diff_html,
     }
-    environment.globals |= {"wording": wording, "bar": charts.interval_bar}
+    environment.globals |= {"wording": wording, "glossary": glossary, "bar": charts.interval_bar}
     return environment.get_template("report.html.j2").render(**_context(summary, environment))
 
 
@@ -58,15 +58,18 @@ def _context(summary: Summary, environment: Environment) -> dict[str, Any]:
     titles = {score.name: score.title for score in summary.checkers}
     scored = [score for score in summary.checkers if not score.broken]
     lead = wording.leading(summary)
+    matrix = figures.only(summary.kill_matrix, [score.name for score in scored])
     return {
         "summary": summary,
         "css": Markup(_text(environment, "report.css")),
         "script": Markup(_text(environment, "report.js")),
         "lead": lead,
         "headline": wording.headline(lead).replace(" %", _PERCENT) if lead else "No checker was asked for.",
+        "beside": [sentence.replace(" %", _PERCENT) for sentence in wording.beside(summary)],
         "colours": colours,
         "titles": titles,
         "scored": scored,
+        "first": lead if lead in scored else next(iter(scored), None),
         "fates": figures.fates(summary.counts),
         "fate_bar": figures.fate_bar(summary.counts),
         "classes": [name for name in RULE_CLASSES if any(rule.rule_class == name for rule in summary.rules)],
@@ -75,13 +78,19 @@ def _context(summary: Summary, environment: Environment) -> dict[str, Any]:
         "settling": figures.settling_chart(summary.checkers, colours),
         "gain_steps": figures.gain_steps(summary.gain, titles) if summary.gain else (),
         "vacuous": figures.vacuous_pairs(summary.vacuity),
-        "matrix_heads": _matrix_heads(summary),
+        "gaps": figures.gaps(summary.vacuity),
+        "hazard_groups": (groups := hazards.by_mutant(summary.hazards)),
+        "hazard_outcomes": hazards.outcomes(groups),
+        "bases": glossary.bases(summary),
+        "legends": figures.case_legends(matrix),
+        "kills": matrix,
+        "matrix_heads": _matrix_heads(matrix),
         "any_scaled": summary.scaled,
     }
 
 
 def _groups(summary: Summary) -> list[dict[str, Any]]:
-    """Miss rates by class, family, rule and problem as tables: one row a group, one cell a scored checker (None where it has no mutants).
+    """Miss rates by class, size of error, family, rule and problem as tables: one row a group, one cell a scored checker (None where it has no mutants).
 
     Rules and problems are many: those that the headline's checker misses most come first.
     """
@@ -94,6 +103,7 @@ def _groups(summary: Summary) -> list[dict[str, Any]]:
     tables = []
     for name, attribute in (
         ("class", "miss_by_class"),
+        ("size of error", "miss_by_size"),
         ("family", "miss_by_family"),
         ("rule", "miss_by_rule"),
         ("problem", "miss_by_problem"),
@@ -108,7 +118,8 @@ def _groups(summary: Summary) -> list[dict[str, Any]]:
         if name in ("rule", "problem"):
             rows.sort(key=lambda row: _badness(row["rates"][leading]))
         if rows:
-            tables.append({"name": name, "rows": rows})
+            shared = any(rate and "." in wording.count(rate.n) for row in rows for rate in row["rates"])
+            tables.append({"name": name, "rows": rows, "shared": shared})
     return tables
 
 
@@ -117,10 +128,10 @@ def _badness(rate: Rate | None) -> float:
     return 1.0 if rate is None or rate.value is None else -rate.value
 
 
-def _matrix_heads(summary: Summary) -> list[tuple[str, int]]:
+def _matrix_heads(matrix: KillMatrix) -> list[tuple[str, int]]:
     """Checkers above the kill matrix, with the number of their columns."""
     heads: list[tuple[str, int]] = []
-    for column in summary.kill_matrix.columns:
+    for column in matrix.columns:
         if heads and heads[-1][0] == column.checker:
             heads[-1] = (column.checker, heads[-1][1] + 1)
         else:

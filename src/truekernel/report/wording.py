@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from truekernel.audit.scores import CheckerScore, Interval, Rate, VacuousEntry
-from truekernel.audit.summary import Change, HazardSummary, Summary, WitnessSummary, WorstElement
+import shlex
+
+from truekernel.audit.scores import CheckerScore, ErrorSize, Interval, Rate, VacuousEntry
+from truekernel.audit.summary import Change, Summary, WitnessSummary, WorstElement
+from truekernel.checkers.external_command import PREFIX, is_command
+
+_LIMIT = "1e+300"
+"""How a ratio to nothing prints: the largest that is stored."""
 
 
 def count(value: float) -> str:
@@ -68,7 +74,7 @@ def explained(rate: Rate) -> str:
 def headline(score: CheckerScore) -> str:
     """The sentence that a checker comes down to."""
     if score.broken:
-        return f"{score.title} could not be scored: {score.broken}."
+        return f"{score.title} could not be scored: {broken(score)}."
     if score.miss.value is None:
         return f"{score.title}: no wrong kernel was proven, so there is no miss rate."
     rejected = score.false_rejection
@@ -79,11 +85,50 @@ def headline(score: CheckerScore) -> str:
     )
 
 
+def broken(score: CheckerScore) -> str:
+    """Why a checker could not be scored, without its name."""
+    return score.broken.removeprefix(score.name).strip().rstrip(".")
+
+
 def leading(summary: Summary) -> CheckerScore | None:
-    """The checker of the headline: the first published one that could be scored, else the first."""
-    scored = [score for score in summary.checkers if not score.broken]
-    fallback = next(iter(scored or summary.checkers), None)
-    return next((score for score in scored if score.published), fallback)
+    """The checker of the headline: the user's own if there is one; else the first published one that could be scored, in its newest era; else the first."""
+    own = [score for score in summary.checkers if score.users_own]
+    scored = [score for score in own or summary.checkers if not score.broken]
+    first = next((score for score in scored if score.published), None)
+    if own or first is None:
+        return next(iter(scored or own or summary.checkers), None)
+    return min(_eras(first, scored), key=_era)
+
+
+def beside(summary: Summary) -> tuple[str, ...]:
+    """The sentences under the headline: its checker on grossly wrong kernels, and the other eras of the same checker."""
+    lead = leading(summary)
+    if lead is None or lead.broken or not lead.miss_gross.n:
+        return ()
+    gross = lead.miss_gross
+    others = [score for score in _eras(lead, summary.checkers) if score is not lead and not score.broken]
+    return (
+        f"Of the {count(gross.n)} grossly wrong ones (a fault, a NaN or an infinity, or over 100 error scales off on the case that proves them wrong) "
+        f"it accepts {percent(gross.value)} {interval(gross)}.",
+        *(
+            f"{other.title} accepts {percent(other.miss.value)} of all {interval(other.miss)}, {percent(other.miss_gross.value)} of the grossly wrong ones."
+            for other in others
+        ),
+    )
+
+
+def _eras(score: CheckerScore, among: tuple[CheckerScore, ...] | list[CheckerScore]) -> list[CheckerScore]:
+    """The tolerance eras of a published checker: those with the same name before "@"."""
+    base = score.name.partition("@")[0]
+    return [other for other in among if other.published and other.name.partition("@")[0] == base]
+
+
+def _era(score: CheckerScore) -> float:
+    """A tolerance from the checker's name: published ones have become smaller."""
+    try:
+        return float(score.name.partition("@")[2])
+    except ValueError:
+        return 0.0
 
 
 def tolerance(value: float) -> str:
@@ -97,7 +142,26 @@ def scales(value: float | None) -> str:
     """An error in units of the error scale."""
     if value is None:
         return "not finite"
-    return f"{value:,.2f}" if 0.01 <= abs(value) < 1e5 else f"{value:.3g}"
+    if value == 0:
+        return "0"
+    if 100 <= abs(value) < 1e5:
+        return f"{value:,.0f}"
+    return f"{value:.2f}" if 0.01 <= abs(value) < 100 else f"{value:.3g}"
+
+
+def size(name: ErrorSize) -> str:
+    """A size of error where nothing around it says what is measured."""
+    return f"{name} error scales" if name in ("5 to 100", "under 5") else name
+
+
+def honest(worst: float) -> str:
+    """How far honest programs stray on a case."""
+    return f"honest programs stay within {scales(worst)}" if worst else "honest programs are exact"
+
+
+def plain(why: str) -> str:
+    """A stored reason as people read it."""
+    return why.replace(_LIMIT, "infinitely many")
 
 
 def element(worst: WorstElement) -> str:
@@ -125,24 +189,6 @@ def place(change: Change) -> str:
     return f"{'launch plan' if change.file == 'py' else 'kernel'} line {change.line}, column {change.column}"
 
 
-def hazard_place(hazard: HazardSummary) -> str:
-    """Where a hazard struck, as far as known."""
-    parts = []
-    if hazard.block is not None:
-        parts.append(f"block {_triple(hazard.block)}")
-    if hazard.thread is not None:
-        parts.append(f"thread {_triple(hazard.thread)}")
-    if hazard.line is not None:
-        parts.append(f"line {hazard.line}")
-    if hazard.buffer is not None:
-        parts.append(f"{hazard.buffer}{'' if hazard.offset is None else f' at byte {hazard.offset}'}")
-    return ", ".join(parts) or "not known"
-
-
-def _triple(index: tuple[int, int, int]) -> str:
-    return "(" + ", ".join(map(str, index)) + ")"
-
-
 def axes(lengths: dict[str, int]) -> str:
     """ "batch=16, columns=257"."""
     return ", ".join(f"{name}={length}" for name, length in lengths.items())
@@ -154,25 +200,41 @@ def witness_case(witness: WitnessSummary) -> str:
     return f"{witness.recipe}, seed {witness.seed}, {axes(witness.axes)}, schedule {schedule}"
 
 
+def witness_words(witness: WitnessSummary) -> str:
+    """What a witness shows, in one sentence."""
+    if witness.status != "ok":
+        return f"ends in {witness.status.replace('_', ' ')}"
+    where = "" if witness.element is None else element(witness.element)
+    if witness.size == "NaN or infinity":
+        return "; ".join(part for part in (witness.why, where) if part)
+    off = (
+        "not finite in error scales, as nothing may be off there"
+        if witness.worst is None
+        else f"{scales(witness.worst)} error scales off"
+    )
+    return f"{where + ', ' if where else ''}{off}; {honest(witness.honest_worst)}"
+
+
 def replay_command(mutant: str, directory: str) -> str:
     """What to type to see a mutant's witness again."""
-    return f"truekernel replay {mutant} --run {_quoted(directory)}"
-
-
-def _quoted(text: str) -> str:
-    import shlex
-
-    return shlex.quote(text)
+    return f"truekernel replay {mutant} --run {shlex.quote(directory)}"
 
 
 def audit_command(summary: Summary) -> str:
     """What to type to make the same run again."""
     run = summary.run
     words = ["truekernel", "audit"]
-    words += [word for name in run.checkers for word in ("--checker", name)]
+    commands = [name for name in run.checkers if is_command(name)]
+    words += [word for name in run.checkers if name not in commands for word in ("--checker", name)]
+    words += [word for name in commands for word in ("--checker-cmd", name.partition(":")[2])]
+    limits = [name.partition(":")[0].removeprefix(f"{PREFIX}@") for name in commands]
+    words += ["--checker-seconds", limits[0]] if limits else []
+    words += [word for path in run.programs for word in ("--program", path)]
+    words += ["--solves", run.solves] if run.programs and run.solves else []
     words += [word for name in run.problems for word in ("--problems", name)]
     words += [word for name in run.rules for word in ("--rules", name)]
     if run.sample is not None:
         words += ["--sample", str(run.sample)]
+    words += ["--device", run.device] if run.device != "cpu" else []
     words += ["--seed", str(run.seed), "--run", run.directory]
-    return " ".join(map(_quoted, words))
+    return " ".join(map(shlex.quote, words))

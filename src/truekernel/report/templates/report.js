@@ -53,6 +53,17 @@
       apply();
     }
 
+    const edges = (box) => {
+      const more = box.scrollLeft + box.clientWidth < box.scrollWidth - 2;
+      box.classList.toggle("more", more);
+      if (box.clientWidth) box.closest("section")?.classList.toggle("scrolls", box.scrollWidth > box.clientWidth + 2);
+    };
+    const watch = new ResizeObserver((entries) => { for (const entry of entries) edges(entry.target); });
+    for (const box of document.querySelectorAll(".scroll")) {
+      watch.observe(box);
+      box.addEventListener("scroll", () => edges(box), { passive: true });
+    }
+
     document.addEventListener("click", async (event) => {
       const button = event.target.closest("[data-copy]");
       if (!button) return;
