@@ -60,7 +60,7 @@ def test_defaults(asked, capsys):
     (options,) = asked
     assert options.checkers == DEFAULT_CHECKERS and options.sample is None and options.workers >= 1
     captured = capsys.readouterr()
-    assert captured.out.startswith("kernelbench@1e-2 (scaled) accepts ")
+    assert captured.out.startswith("kernelbench@1e-4 (scaled) accepts ")
     assert "HTML report: runs/audit/report.html" in captured.err
     assert Path("runs/audit/report.html").read_text().startswith("<!doctype html>")
 
@@ -77,6 +77,13 @@ def test_fail_over_decides_the_exit_code(asked, capsys):
     assert main(["audit", "--fail-over", "0.1"]) == 1
     assert "over --fail-over 0.1: kernelbench@1e-2" in capsys.readouterr().err
     assert main(["report", "runs/audit", "--fail-over", "0.1"]) == 1
+    assert main(["report", "runs/audit"]) == 0
+
+
+def test_fail_over_never_passes_a_broken_checker(monkeypatch, capsys):
+    monkeypatch.setattr(truekernel.audit, "summarise", lambda _: make_summary(per_rule=1, broken=True), raising=False)
+    assert main(["report", "runs/audit", "--fail-over", "1"]) == 1
+    assert "truekernel is broken: raised ZeroDivisionError: division by zero" in capsys.readouterr().err
     assert main(["report", "runs/audit"]) == 0
 
 

@@ -32,7 +32,7 @@ def report(
     json
         Print the summary as one JSON document instead.
     fail_over
-        Exit with 1 when a checker accepts more than this share of the wrong kernels (0 to 1).
+        Exit with 1 when a checker accepts more than this share of the wrong kernels (0 to 1), or is broken.
     """
     from truekernel.audit import summarise
     from truekernel.errors import BadInputError
@@ -43,8 +43,9 @@ def report(
 
 
 def print_report(summary: Summary, *, html: Path | None, json: bool, fail_over: float | None) -> int:
-    """Print a summary, write its page, and return the exit code: 1 when a checker's miss rate is over `fail_over`."""
+    """Print a summary, write its page, and return the exit code: with `fail_over` 1 when a checker's miss rate is over it, or when a checker is broken."""
     from truekernel.report import json_document, print_summary, write_html
+    from truekernel.report.wording import broken
 
     out, notes = console(), console(error=True)
     if json:
@@ -57,4 +58,7 @@ def print_report(summary: Summary, *, html: Path | None, json: bool, fail_over: 
     over = summary.over(fail_over) if fail_over is not None else ()
     if over:
         notes.print(f"over --fail-over {fail_over:g}: {', '.join(over)}", soft_wrap=True)
-    return 1 if over else 0
+    failed = summary.broken if fail_over is not None else ()
+    for score in failed:
+        notes.print(f"--fail-over can't be decided, {score.name} is broken: {broken(score)}", soft_wrap=True)
+    return 1 if over or failed else 0
