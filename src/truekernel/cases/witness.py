@@ -7,16 +7,24 @@ lengths is fixed by its problem and keeps the audit length. A problem whose axes
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from truekernel.cases.grammar import parse_recipe
 from truekernel.cases.seeds import witness_seed
 from truekernel.cases.shapes import is_legal, wide_length
 from truekernel.model import AxisSpec, Case, Problem
+from truekernel.model.lengths import lengths
 from truekernel.numerics.formats import FORMATS
 
-SHAPES = ("above", "below", "tiles", "small", "medium", "three", "large")
-"""Names of the witness shapes: just above the audit lengths, just below, whole multiples of 32 (or 8) of long axes, a few elements, about half, three, and spatial
-axes of twice the audit length, where an image no longer fits one block."""
+SHAPES = ("above", "below", "tiles", "small", "medium", "three", "large", "many", "broad", "long")
+"""Names of the witness shapes: just above the audit lengths, just below, whole multiples of 32 (or 8) of long axes, a few elements, about half, three; "large": spatial
+axes of twice the audit length, where an image no longer fits one block; "many", "broad": batch or feature axes longer than a block, all else a few elements; "long": one
+axis within a row so long that a thread takes hundreds of elements, and a grid hundreds of blocks, all else a few."""
+MORE_THAN_A_BLOCK = 520
+"""Blocks that share one axis have up to 512 threads."""
+LONG_ELEMENTS = 300_000
+TILED: tuple[str, ...] = ("matmul", "convolution", "attention")
+"""Families whose programs pad short axes to tiles, so that "long" would cost seconds."""
 
 PLAN: tuple[tuple[str, str], ...] = (
     ("normal&parameters", "above"),
@@ -38,6 +46,10 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("normal*300", "three"),
     ("normal*300", "medium"),
     ("normal&parameters", "large"),
+    ("normal*300", "tiles"),
+    ("normal&parameters", "many"),
+    ("normal&parameters", "broad"),
+    ("normal&parameters", "long"),
     ("subnormal@0", "medium"),
     ("subnormal@1", "medium"),
     ("subnormal@2", "medium"),
@@ -58,20 +70,27 @@ def witness_cases(problem: Problem) -> list[Case]:
         if place is not None and (floating < 2 or place >= floating):
             continue
         axes = shapes.get(shape, shapes["above"])
+        if any(case.recipe == recipe and case.lengths == axes for case in found):
+            continue
         found.append(Case.of(problem.name, axes, recipe, witness_seed(problem.name, number)))
     return found
 
 
 def witness_shapes(problem: Problem) -> dict[str, dict[str, int]]:
     """The witness shapes that are legal, by name; "above" is always there (the audit lengths where nothing else is legal)."""
-    found = {shape: {name: _length(axis, shape) for name, axis in problem.axes.items()} for shape in SHAPES}
+    found = {
+        shape: {name: _length(axis, shape) for name, axis in problem.axes.items()}
+        for shape in SHAPES
+        if shape != "long"
+    }
+    if problem.family not in TILED:
+        found["long"] = _long(problem, found["small"])
     legal = {shape: axes for shape, axes in found.items() if is_legal(problem, axes)}
     return {"above": problem.audit_axes()} | legal
 
 
 def _length(axis: AxisSpec, shape: str) -> int:
     """A length of one axis that no suite uses, near what the shape's name says."""
-    used = {axis.audit, *axis.odd, wide_length(axis)}
     positive = [length for length in axis.odd if length > 0]
     if not positive:
         return axis.audit
@@ -85,9 +104,37 @@ def _length(axis: AxisSpec, shape: str) -> int:
         "medium": (axis.audit // 2 // step) * step + step,
         "three": 3 * step,
         "large": (2 * axis.audit if axis.kind == "spatial" else axis.audit) + 2 * step,
+        "many": -(-MORE_THAN_A_BLOCK // step) * step if axis.kind == "batch" else 2 * step,
+        "broad": -(-MORE_THAN_A_BLOCK // step) * step if axis.kind == "feature" else 2 * step,
     }[shape]
-    stride = tile if shape == "tiles" else step
-    least = max(1, min(positive))
+    return _unused(axis, wanted, tile if shape == "tiles" else step)
+
+
+def _long(problem: Problem, small: Mapping[str, int]) -> dict[str, int]:
+    """The small lengths, but for the axis of the greatest official length among those that may vary, batch axes last: many rows cost a block each."""
+    free = [name for name, axis in problem.axes.items() if any(length > 0 for length in axis.odd)]
+    if not free:
+        return dict(small)
+    free = [name for name in free if problem.axes[name].kind != "batch"] or free
+    name = max(free, key=lambda name: problem.axes[name].official)
+    axis = problem.axes[name]
+    step = math.gcd(axis.audit, *(length for length in axis.odd if length > 0))
+    length = LONG_ELEMENTS // step * step
+    while length > small[name] and _largest(problem, {**small, name: length}) > LONG_ELEMENTS:
+        length = length // 2 // step * step
+    return {**small, name: _unused(axis, max(length + step, small[name]), step)}
+
+
+def _largest(problem: Problem, axes: Mapping[str, int]) -> int:
+    """Elements of the largest tensor."""
+    shapes = [*(spec.shape for spec in problem.tensors), *(spec.shape for spec in problem.outputs)]
+    return max(math.prod(lengths(shape, axes)) for shape in shapes)
+
+
+def _unused(axis: AxisSpec, wanted: int, stride: int) -> int:
+    """The first length from `wanted` on that no suite uses."""
+    used = {axis.audit, *axis.odd, wide_length(axis)}
+    least = max(1, min(length for length in axis.odd if length > 0))
     while wanted in used or wanted < least:
         wanted += stride
     return wanted
