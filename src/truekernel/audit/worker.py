@@ -36,6 +36,7 @@ def audit_problem(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     # What the set-up made lives as long as the process: the garbage collector need not look at it again.
     gc.freeze()
     with setup:
+        any(setup.stage.watch(base.library, base.plans, setup.requests[0][0]) for base in setup.bases.values())
         yield {"kind": "problem", "records": {setup.problem.name: setup.record.document()}}
         yield {"kind": "honest", "records": {record.id: record.document() for record in setup.honest}}
         for name in job["programs"]:

@@ -110,7 +110,7 @@ class DeviceJudge:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._settings: dict[tuple[tuple[Tolerance, ...], tuple[float, ...]], int] = {}
-        self._partials = self._state = 0
+        self._partials = self.state = 0
         self._rows = 0
 
     def statistics(
@@ -202,7 +202,7 @@ class DeviceJudge:
             struct.pack("<i", blocks),
             struct.pack("<i", tolerances),
             struct.pack("<i", int(replace)),
-            _word(self._state),
+            _word(self.state),
         ]
         self._machine.launch(COMBINE, rows, THREADS, arguments)
 
@@ -219,11 +219,11 @@ class DeviceJudge:
         if rows > self._rows:
             self._rows = max(rows, _PARTIAL_ROWS)
             self._partials = self._machine.allocate(8 * self._rows * MOST_BLOCKS)
-            self._state = self._machine.allocate(8 * self._rows)
+            self.state = self._machine.allocate(8 * self._rows)
 
     def words(self, count: int) -> tuple[int, ...]:
         """The first words of the state, once everything launched has ended."""
-        return struct.unpack(f"<{count}Q", self._machine.download(self._state, 8 * count))
+        return struct.unpack(f"<{count}Q", self._machine.download(self.state, 8 * count))
 
 
 class DeviceExecution:
@@ -259,9 +259,19 @@ class DeviceExecution:
 
     def values(self) -> tuple[list[float | None], str]:
         """Statistics in the order of `names.statistic_names`, and the digest, of all parts."""
+        _, count = self.state()
+        return self.decoded(self._judge.words(count) if count else ())
+
+    def state(self) -> tuple[int, int]:
+        """Address and number of the words that `decoded` takes, 0 when nothing was launched. What this execution launched has written them when it has
+        run; what the next one launches overwrites them."""
         full = False not in self._measured
         count = _PLAIN_WORDS + self._tolerances + (self._rhos if full else 0)
-        words = self._judge.words(count) if self._measured else ()
+        return self._judge.state, count if self._measured else 0
+
+    def decoded(self, words: Sequence[int]) -> tuple[list[float | None], str]:
+        """What the words of `state` say, as `values`."""
+        full = False not in self._measured
         digest = ((words[6] if words else 0) + self._bytes * _INDEX) & ((1 << 64) - 1)
         precision = min((bits for bits in self._precisions if bits), default=0)
         found = _decoded(words, self._elements, precision, full, self._tolerances, self._rhos)

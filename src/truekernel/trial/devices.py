@@ -132,10 +132,14 @@ class Cuda:
         return f"NVRTC {major}.{minor} for {info.name} ({info.arch})"
 
     def runner(self) -> Runner:
-        """Worker processes on the GPU."""
+        """Worker processes on the GPU. They start, and so do those that compile, while the caller prepares what they will run."""
         from truekernel.execution import cuda
+        from truekernel.execution.cuda.compile import compilers
 
-        return cuda.Server()
+        compilers().prepare(self.processes)
+        server = cuda.Server(keep=True)
+        server.prepare()
+        return server
 
     def alone(self, sources: Sequence[Source], *, fma: bool = True, checked: bool = False) -> list[Compiled | str]:
         """Several at a time. On a GPU a sanitised execution is another tool's, and no library of its own."""

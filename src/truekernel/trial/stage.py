@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 
@@ -114,10 +115,14 @@ class Stage:
         plans: Plans,
         requests: Sequence[Request],
         series: Sequence[int] | None = None,
+        *,
+        bare: bool = False,
     ) -> list[Execution]:
         """Run one variant of a library on the requested cases, in order. `series`: for each request the bits of the series that it
-        belongs to; a fault ends its series, and what belongs to ended series only is left out. Without, nothing is."""
-        return [execution for execution, _ in self._run(library, variant, plans, requests, series, keep_outputs=False)]
+        belongs to; a fault ends its series, and what belongs to ended series only is left out. Without, nothing is.
+        `bare`: as of `cuda.Server.run`, for a GPU only."""
+        both = self._run(library, variant, plans, requests, series, keep_outputs=False, bare=bare)
+        return [execution for execution, _ in both]
 
     def outputs(
         self,
@@ -139,11 +144,13 @@ class Stage:
         series: Sequence[int] | None,
         *,
         keep_outputs: bool,
+        bare: bool = False,
     ) -> list[tuple[Execution, list[torch.Tensor] | None]]:
         for case_id in dict.fromkeys(case_id for case_id, _ in requests):
             self._define(plans, case_id)
         wanted = [(f"{plans.digest}:{case_id}", configuration) for case_id, configuration in requests]
         limits = [self._limit(request) for request in requests]
+        more: dict[str, Any] = {"bare": True} if bare else {}
         run = self.server.run(
             library,
             variant,
@@ -152,6 +159,7 @@ class Stage:
             keep_outputs=keep_outputs,
             series=series,
             tolerances=self.tolerances,
+            **more,
         )
         named = [replace(e, case_id=e.case_id.rpartition(":")[2]) for e in run.executions]
         return list(zip(named, run.outputs, strict=True))
@@ -166,6 +174,14 @@ class Stage:
         """Take the original's executions as the measure of timeouts, largest where several programs tell."""
         for request, execution in zip(requests, executions, strict=False):
             self._seconds[request] = max(self._seconds.get(request, 0.0), execution.outcome.seconds)
+
+    def watch(self, library: Compiled, plans: Plans, case_id: str) -> bool:
+        """Have a GPU's server take a right program as its sentinel; False when it does not give the same bits every time, or on a CPU."""
+        watch = getattr(self.server, "watch", None)
+        if watch is None:
+            return False
+        self._define(plans, case_id)
+        return bool(watch(library, f"{plans.digest}:{case_id}"))
 
     def release(self, plans: Plans) -> None:
         """Free what the server holds for plans that no further execution needs."""

@@ -45,28 +45,32 @@ def serve(channel: Channel) -> None:
             channel.send(json.loads(os.environ.get("FAKE_HELLO", "null")) or hello | {"most_shared": 1})
         elif ask == "support":
             channel.send({"healthy": os.environ.get("FAKE_SICK") is None, "free": 1 << 30})
-        elif ask == "content":
-            contents[request["name"]] = bytes(payload)
+        elif ask == "contents":
+            at = 0
+            for name, size in zip(request["names"], request["sizes"], strict=True):
+                contents[name] = bytes(payload[at : at + size])
+                at += size
             channel.send({})
         elif ask == "drop":
             for name in request["names"]:
                 del contents[name]
             log(f"drop {len(request['names'])}")
             channel.send({})
-        elif ask == "case":
-            assert all(b.get("content", next(iter(contents))) in contents for b in request["buffers"])
-            cases[request["key"]] = request
-            channel.send({})
+        elif ask == "cases":
+            for case in request["cases"]:
+                assert all(b.get("content", next(iter(contents))) in contents for b in case["buffers"])
+                cases[case["key"]] = case
         elif ask == "library":
             libraries[request["number"]] = json.loads(payload)
-            channel.send({})
+        elif ask in ("forget", "release"):
+            pass
         elif ask == "verify":
             channel.send({"changed": changed})
         elif ask == "run":
             end, stray = run(channel, request, cases, libraries[request["library"]], runs == 0)
             runs += 1
             changed = changed or stray
-            channel.send(end)
+            channel.send({"changed": changed if request["verify"] else None, **end})
         else:
             channel.send({})
 

@@ -107,10 +107,10 @@ def test_refused_launch_is_reported_as_on_the_cpu():
 def test_hazards_name_buffer_and_byte():
     texts = hazard_texts([("before", 2, -4), ("behind", 2, 8), ("input", 0, 0), ("far", -1, 0)], PLAN)
     assert texts == (
-        "wrote before buffer 'y' at byte -4",
-        "wrote behind buffer 'y' at byte 8",
-        "wrote to input buffer 'x'",
-        "wrote to memory that is not its own",
+        "out_of_bounds: wrote before buffer 'y' at byte -4",
+        "out_of_bounds: wrote behind buffer 'y' at byte 8",
+        "out_of_bounds: wrote to input buffer 'x'",
+        "out_of_bounds: wrote to memory that is not its own",
     )
 
 

@@ -92,9 +92,9 @@ def test_fault_is_named_and_the_next_kernel_is_right(server, line, status):
 @pytest.mark.parametrize(
     ("line", "hazard"),
     [
-        ("if (i == 0) y[n] = 1.0f;", f"wrote behind buffer 'y' at byte {4 * N}"),
-        ("if (i == 0) y[-1] = 1.0f;", "wrote before buffer 'y' at byte -4"),
-        ("if (i == 0) const_cast<float*>(x)[n - 1] += 1.0f;", "wrote to input buffer 'x'"),
+        ("if (i == 0) y[n] = 1.0f;", f"out_of_bounds: wrote behind buffer 'y' at byte {4 * N}"),
+        ("if (i == 0) y[-1] = 1.0f;", "out_of_bounds: wrote before buffer 'y' at byte -4"),
+        ("if (i == 0) const_cast<float*>(x)[n - 1] += 1.0f;", "out_of_bounds: wrote to input buffer 'x'"),
     ],
 )
 def test_stray_write_is_a_hazard(server, line, hazard):

@@ -133,7 +133,7 @@ def test_worker_that_dies_twice_is_a_fault_of_the_machine(server):
 def test_red_zone_is_put_back_where_nothing_else_has_run_since_the_last_proof(server):
     run(server, library())
     found = run(server, library(b="zone"))
-    assert [e.hazards for e in found] == [(), ("wrote behind buffer 'y' at byte 16",), ()]
+    assert [e.hazards for e in found] == [(), ("out_of_bounds: wrote behind buffer 'y' at byte 16",), ()]
     assert server.workers_started == 1
 
 
@@ -143,7 +143,7 @@ def test_strict_red_zone_ends_the_worker_and_the_verdict_comes_from_a_fresh_one(
     assert all(not e.hazards for e in found)
     assert strict.workers_started == 2
     found = run(strict, library(b="zone"))
-    assert [e.hazards for e in found] == [(), ("wrote behind buffer 'y' at byte 16",), ()]
+    assert [e.hazards for e in found] == [(), ("out_of_bounds: wrote behind buffer 'y' at byte 16",), ()]
     assert strict.workers_started == 3
     run(strict, library())
     assert strict.workers_started == 4
@@ -165,7 +165,7 @@ def test_strict_fault_is_repeated_even_behind_a_sentinel(strict, log):
 
 def test_input_that_was_overwritten_is_a_hazard(server):
     (found,) = run(server, library(a="input"), "a")
-    assert found.hazards == ("wrote to input buffer 'y'",)
+    assert found.hazards == ("out_of_bounds: wrote to input buffer 'y'",)
 
 
 def test_stray_write_voids_and_becomes_a_hazard(server):

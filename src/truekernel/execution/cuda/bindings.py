@@ -10,8 +10,12 @@ from ctypes import Array, c_void_p
 from dataclasses import dataclass
 from typing import Any
 
+from truekernel.execution.cuda.address_space import STEP
 from truekernel.execution.cuda.device_memory import POISON_BYTE, Memory, Range, Table, padded, zones
 from truekernel.execution.cuda.driver import parameters
+
+ARRIVED = 0x7C5A_1E0F_93D2_B846
+"""Follows the results of an execution: when the host has it, it has them all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,8 @@ class Binding:
     hashed: Table
     watched: tuple[tuple[int, int], ...]
     results: int
-    host: int = 0
+    sink: bool = False
+    """Whether the last of `hashed` is the sink."""
 
     @property
     def result_words(self) -> int:
@@ -96,11 +101,14 @@ def bind(case: dict[str, Any], memory: Memory) -> Binding:
     watched = [n for n, b in enumerate(buffers) if b["role"] == "input" and b["nbytes"]]
     outputs = [(k, n) for k, n in enumerate(case["outputs"]) if buffers[n]["nbytes"]]
     checks_table = memory.table(range_ for range_, _ in checks)
-    hashed = memory.table(
-        Range(addresses[n], buffers[n]["nbytes"], number=k) for k, n in (*((0, n) for n in watched), *outputs)
-    )
+    ranges = [Range(addresses[n], buffers[n]["nbytes"], number=k) for k, n in (*((0, n) for n in watched), *outputs)]
+    if memory.space is not None:
+        ranges.append(Range(memory.space.sink, STEP))
+    hashed = memory.table(ranges)
     fills, copies = _contents(buffers, addresses, memory, always)
     words = len(checks_table.ranges) + len(hashed.ranges)
+    results = memory.driver.allocate(8 * (words + 1))
+    memory.driver.upload(results + 8 * words, struct.pack("<Q", ARRIVED))
     return Binding(
         generation=memory.generation,
         addresses=tuple(addresses),
@@ -111,7 +119,8 @@ def bind(case: dict[str, Any], memory: Memory) -> Binding:
         owners=tuple(owner for _, owner in checks),
         hashed=hashed,
         watched=tuple((n, memory.blobs[buffers[n]["content"]].digest) for n in watched),
-        results=memory.driver.allocate(8 * max(words, 1)),
+        results=results,
+        sink=memory.space is not None,
     )
 
 

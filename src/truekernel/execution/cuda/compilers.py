@@ -27,6 +27,13 @@ class CompileProcess:
     def __init__(self) -> None:
         self._process = start_module("truekernel.execution.cuda.compile_process")
         self._channel = channel_of(self._process)
+        self._version: tuple[int, int] | None = None
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """NVRTC's, once the process has come up. Raises NvrtcMissingError, MachineError."""
+        if self._version is not None:
+            return self._version
         try:
             hello, _ = self._channel.receive(START_SECONDS)
         except (ClosedError, OverdueError):
@@ -37,7 +44,8 @@ class CompileProcess:
             raise NvrtcMissingError(
                 f"CUDA code can't be compiled ({hello['error']}): pip install cuda-core nvidia-cuda-nvrtc nvidia-cuda-runtime"
             )
-        self.version = (int(hello["version"][0]), int(hello["version"][1]))
+        self._version = (int(hello["version"][0]), int(hello["version"][1]))
+        return self._version
 
     def compile(self, source: str, kernels: tuple[str, ...], options: Options) -> Compiled:
         """As `nvrtc.Nvrtc.compile`. Raises OverdueError or ClosedError when the process hangs or dies over it; it is of no use then."""
@@ -58,13 +66,26 @@ class Compilers:
         self._idle: list[CompileProcess] = []
         self._version: tuple[int, int] | None = None
         self._owner = os.getpid()
+        self._made = 0
+
+    def prepare(self, count: int) -> None:
+        """Have idle processes, `count` or more in all, start while this process does something else."""
+        with self._lock:
+            self._disown()
+            missing = count - self._made
+        for process in [CompileProcess() for _ in range(missing)]:
+            self._made += 1
+            self._give(process)
+
+    def _disown(self) -> None:
+        if self._owner != os.getpid():  # a fork: these processes are the parent's
+            self._idle, self._owner, self._made = [], os.getpid(), 0
 
     def version(self) -> tuple[int, int]:
         """NVRTC's version. Raises NvrtcMissingError."""
         if self._version is None:
-            process = self._take()
-            self._version = process.version
-            self._give(process)
+            self._give(self._take())
+        assert self._version is not None
         return self._version
 
     def compile(self, source: str, kernels: tuple[str, ...], options: Options) -> Compiled:
@@ -86,11 +107,12 @@ class Compilers:
 
     def _take(self) -> CompileProcess:
         with self._lock:
-            if self._owner != os.getpid():  # a fork: these processes are the parent's
-                self._idle, self._owner = [], os.getpid()
-            if self._idle:
-                return self._idle.pop()
-        return CompileProcess()
+            self._disown()
+            process = self._idle.pop() if self._idle else None
+            self._made += process is None
+        process = process or CompileProcess()
+        self._version = process.version
+        return process
 
     def _give(self, process: CompileProcess) -> None:
         with self._lock:

@@ -15,6 +15,7 @@ from typing import Any
 from truekernel.execution.cuda.bindings import Binding
 from truekernel.execution.cuda.device_memory import Memory
 from truekernel.execution.cuda.driver import Driver, parameters
+from truekernel.execution.cuda.running import Decode
 
 _PATH = Path(__file__).parents[2] / "numerics" / "device.py"
 
@@ -70,21 +71,20 @@ class Judging:
         self.machine = JudgeMachine(memory.driver)
         self._judge = self._numerics.DeviceJudge(self.machine)
 
-    def values(
+    def begin(
         self,
         case: Mapping[str, Any],
         binding: Binding,
         fill: str,
         tolerances: Sequence[tuple[float, float]],
         rhos: Sequence[float],
-    ) -> list[float]:
-        """Statistics of the case's outputs as they lie, in the order of `numerics.statistic_names`."""
-        outputs = [
-            self._output(binding.addresses[number], reference)
-            for number, reference in zip(case["outputs"], case["references"], strict=True)
-        ]
-        values, _ = self._judge.values(outputs, fill, tolerances, rhos)
-        return list(values)
+    ) -> tuple[int, int, Decode]:
+        """Launch the judging of the case's outputs as they lie: where the result will be, and how it becomes statistics in the order of `numerics.statistic_names`."""
+        execution = self._judge.start(fill, tolerances, rhos)
+        for position, (number, reference) in enumerate(zip(case["outputs"], case["references"], strict=True)):
+            execution.add(position, self._output(binding.addresses[number], reference))
+        address, count = execution.state()
+        return address, count, lambda words: list(execution.decoded(words)[0])
 
     def _output(self, address: int, reference: Mapping[str, Any]) -> Any:
         def place(name: str) -> int:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from ctypes import c_void_p
 from dataclasses import dataclass, field
 
-from truekernel.execution.cuda.driver import Driver, parameters
+from truekernel.execution.cuda.address_space import STEP, Region, Space
+from truekernel.execution.cuda.driver import OUT_OF_MEMORY, Driver, DriverError, parameters
 
 ZONE = 16 * 1024
 """Bytes of the red zone on either side of every buffer."""
@@ -78,48 +79,71 @@ class Table:
 class Memory:
     """Allocates, fills, checks and hashes device memory with the support kernels."""
 
-    def __init__(self, driver: Driver, support: bytes) -> None:
+    def __init__(self, driver: Driver, support: bytes, device: int = 0) -> None:
         self.driver = driver
+        self.space = _space(driver, device)
         self._module = driver.load(support)
         self._kernels = {
             name: driver.function(self._module, name) for name in ("tk_fill", "tk_check", "tk_hash", "tk_probe")
         }
+        self.sink_digest = self.hashes([Range(self.space.sink, STEP)])[0] if self.space is not None else 0
         self.blobs: dict[str, Blob] = {}
         self._arena, self._arena_bytes = 0, 0
+        self._resident: tuple[list[str], Table, int] | None = None
         self.generation = 0
         """Counts the arenas: tables with addresses in an older one are void."""
 
     # ---------------------------------------------------------------- allocation
 
-    def add_blob(self, name: str, content: bytearray) -> None:
-        """Keep `content` on the device under `name`."""
-        base = self.driver.allocate(padded(len(content)))
-        blob = Blob(base, len(content))
+    def add_blobs(self, names: Sequence[str], sizes: Sequence[int], content: bytearray) -> None:
+        """Keep the parts of `content`, of `sizes` bytes each, on the device under `names`; all of them or, with a DriverError, none."""
+        self._forget_resident()
+        blobs: list[Blob] = []
         try:
-            self.driver.upload(blob.address, content)
-            self.fill(self.table(blob.zones), once=True)
-            blob.digest = self.hashes([Range(blob.address, blob.nbytes)])[0]
+            at = 0
+            for size in sizes:
+                blobs.append(Blob(self._take(self.space.resident if self.space else None, padded(size)), size))
+                self.driver.upload_part(blobs[-1].address, content, at, size)
+                at += size
+            self.fill(self.table(zone for blob in blobs for zone in blob.zones), once=True)
+            for blob, digest in zip(blobs, self.hashes([Range(b.address, b.nbytes) for b in blobs]), strict=True):
+                blob.digest = digest
         except BaseException:
-            self.driver.free(base)
+            for blob in blobs:
+                self._give(blob.base)
             raise
-        self.blobs[name] = blob
+        self.blobs.update(zip(names, blobs, strict=True))
 
     def drop_blob(self, name: str) -> None:
         """Free a blob."""
         blob = self.blobs.pop(name, None)
         if blob is not None:
-            self.driver.free(blob.base)
+            self._forget_resident()
+            self._give(blob.base)
 
     def arena(self, nbytes: int) -> int:
         """Address of an arena of `nbytes` or more; it moves when it has to grow."""
         if nbytes > self._arena_bytes:
             if self._arena:
-                self.driver.free(self._arena)
+                self._give(self._arena)
                 self._arena, self._arena_bytes = 0, 0
             self.generation += 1
-            self._arena = self.driver.allocate(nbytes)
-            self._arena_bytes = nbytes
+            wanted = max(nbytes, STEP) if self.space else nbytes
+            self._arena = self._take(self.space.arena if self.space else None, wanted)
+            self._arena_bytes = wanted
         return self._arena
+
+    def _take(self, region: Region | None, nbytes: int) -> int:
+        """Memory in a region, else (too large for it, or none there) anywhere."""
+        address = region.allocate(nbytes) if region is not None else None
+        return self.driver.allocate(nbytes) if address is None else address
+
+    def _give(self, address: int) -> None:
+        for region in (self.space.resident, self.space.arena) if self.space else ():
+            if region.owns(address):
+                region.free(address)
+                return
+        self.driver.free(address)
 
     def table(self, ranges: Iterable[Range]) -> Table:
         """Put a table on the device; ranges of no bytes are left out."""
@@ -172,9 +196,33 @@ class Memory:
 
     def changed(self) -> str | None:
         """What of the resident content is not as it was put there: the name of a blob, None when all is well."""
-        names = list(self.blobs)
-        found = self.hashes([Range(self.blobs[name].address, self.blobs[name].nbytes) for name in names])
+        if self._resident is None:
+            names = [name for name, blob in self.blobs.items() if blob.nbytes]
+            table = self.table(Range(self.blobs[name].address, self.blobs[name].nbytes) for name in names)
+            self._resident = names, table, self.driver.allocate(8 * max(len(names), 1))
+        names, table, sums = self._resident
+        self.hash(table, sums)
+        found = struct.unpack(f"<{len(names)}Q", self.driver.download(sums, 8 * len(names)))
         return next((n for n, digest in zip(names, found, strict=True) if digest != self.blobs[n].digest), None)
+
+    def _forget_resident(self) -> None:
+        """Blobs come or go: `changed` makes its table anew."""
+        if self._resident is not None:
+            self.free_table(self._resident[1])
+            self.driver.free(self._resident[2])
+            self._resident = None
+
+    def mend(self, table: Table) -> list[str]:
+        """Put back the red zones in `table`, those of all blobs, and the sink; names of blobs that had changed, which are gone now."""
+        self.fill(table)
+        self.fill(self.table(zone for blob in self.blobs.values() for zone in blob.zones), once=True)
+        if self.space is not None:
+            self.space.refill()
+        spoiled: list[str] = []
+        while (name := self.changed()) is not None:
+            spoiled.append(name)
+            self.drop_blob(name)
+        return spoiled
 
     def probe(self) -> bool:
         """Whether the device computes what it should: `tk_probe` of native/support.cu against the same arithmetic here."""
@@ -194,6 +242,16 @@ class Memory:
     def kernel(self, symbol: str) -> c_void_p:
         """A support kernel."""
         return self._kernels[symbol]
+
+
+def _space(driver: Driver, device: int) -> Space | None:
+    """The address space with its sink; None where the device or its driver has no such memory."""
+    try:
+        return Space(driver, device)
+    except DriverError as error:
+        if error.code == OUT_OF_MEMORY:
+            raise
+        return None
 
 
 def probe_value(block: int, thread: int) -> int:

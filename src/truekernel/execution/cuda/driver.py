@@ -6,6 +6,7 @@ Worker processes start within a fraction of a second because nothing else is loa
 from __future__ import annotations
 
 import ctypes
+import struct
 from collections.abc import Sequence
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
 
@@ -17,6 +18,8 @@ LARGEST_PLAIN_SHARED = 48 * 1024
 _MAX_DYNAMIC_SHARED = 8
 _SHARED_OPT_IN = 97
 _MAJOR, _MINOR = 75, 76
+_PROPERTIES = struct.Struct("<iiiiQBBHI")
+"""CUmemAllocationProp: pinned, no handle to share, on a device."""
 _LIBRARIES = ("libcuda.so.1", "libcuda.so")
 _SIGNATURES: dict[str, tuple[object, ...]] = {
     "cuInit": (c_uint,),
@@ -32,6 +35,11 @@ _SIGNATURES: dict[str, tuple[object, ...]] = {
     "cuMemAlloc_v2": (c_void_p, c_size_t),
     "cuMemFree_v2": (c_uint64,),
     "cuMemHostAlloc": (c_void_p, c_size_t, c_uint),
+    "cuMemAddressReserve": (c_void_p, c_size_t, c_size_t, c_uint64, c_uint64),
+    "cuMemCreate": (c_void_p, c_size_t, c_char_p, c_uint64),
+    "cuMemMap": (c_uint64, c_size_t, c_size_t, c_uint64, c_uint64),
+    "cuMemSetAccess": (c_uint64, c_size_t, c_char_p, c_size_t),
+    "cuMemUnmap": (c_uint64, c_size_t),
     "cuMemcpyHtoD_v2": (c_uint64, c_void_p, c_size_t),
     "cuMemcpyDtoH_v2": (c_void_p, c_uint64, c_size_t),
     "cuMemcpyDtoHAsync_v2": (c_void_p, c_uint64, c_size_t, c_void_p),
@@ -157,6 +165,33 @@ class Driver:
         address = c_void_p()
         self.call("cuMemHostAlloc", byref(address), nbytes, 0)
         return address.value or 0
+
+    def reserve(self, nbytes: int) -> int:
+        """Start of a range of addresses without memory."""
+        address = c_uint64()
+        self.call("cuMemAddressReserve", byref(address), nbytes, 0, 0, 0)
+        return address.value
+
+    def create(self, nbytes: int, device: int) -> int:
+        """A piece of device memory that has no address yet."""
+        handle = c_uint64()
+        self.call("cuMemCreate", byref(handle), nbytes, _PROPERTIES.pack(1, 0, 1, device, 0, 0, 0, 0, 0), 0)
+        return handle.value
+
+    def map(self, address: int, handles: Sequence[int], nbytes: int, device: int) -> None:
+        """Put pieces of `nbytes` each one after the other at an address; the same piece may have many addresses."""
+        for number, handle in enumerate(handles):
+            self.call("cuMemMap", address + number * nbytes, nbytes, 0, handle, 0)
+        self.call("cuMemSetAccess", address, len(handles) * nbytes, struct.pack("<iii", 1, device, 3), 1)
+
+    def unmap(self, address: int, nbytes: int) -> None:
+        """Take memory away from a range of addresses."""
+        self.call("cuMemUnmap", address, nbytes)
+
+    def upload_part(self, address: int, data: bytearray, start: int, nbytes: int) -> None:
+        """Copy a part of `data` to the device, and wait."""
+        if nbytes:
+            self.call("cuMemcpyHtoD_v2", address, (ctypes.c_char * nbytes).from_buffer(data, start), nbytes)
 
     def upload(self, address: int, data: bytes | bytearray | memoryview) -> None:
         """Copy bytes to the device, and wait."""

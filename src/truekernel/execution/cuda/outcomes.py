@@ -23,6 +23,10 @@ def outcome_of(answer: Answer, plan: LaunchPlan) -> Outcome:
     """Outcome of one execution."""
     if answer.status == "ok":
         return Outcome("ok", seconds=answer.seconds)
+    if answer.status == "stray":
+        return Outcome(
+            "out_of_bounds", Where(), "wrote far outside all buffers, where a GPU has no memory", answer.seconds
+        )
     if answer.status == "refused":
         launch = plan.launches[answer.launch]
         text = f"launch refused: {launch.kernel}, grid {launch.grid}, block {launch.block}, {launch.shared} bytes of shared memory"
@@ -39,13 +43,13 @@ def outcome_of(answer: Answer, plan: LaunchPlan) -> Outcome:
 
 
 def hazard_texts(hazards: Iterable[tuple[str, int, int]], plan: LaunchPlan) -> tuple[str, ...]:
-    """Hazards (kind, buffer, byte offset) as text: "wrote behind buffer 'y' at byte 4096"."""
+    """Hazards (kind, buffer, byte offset) as text: "out_of_bounds: wrote behind buffer 'y' at byte 4096", as on a CPU."""
     texts = []
     for kind, buffer, offset in hazards:
         if kind == "far":
-            texts.append("wrote to memory that is not its own")
+            texts.append("out_of_bounds: wrote to memory that is not its own")
             continue
         name = plan.buffers[buffer].name
         place = "" if kind == "input" else f" at byte {offset}"
-        texts.append(f"wrote {'to input' if kind == 'input' else kind} buffer '{name}'{place}")
+        texts.append(f"out_of_bounds: wrote {'to input' if kind == 'input' else kind} buffer '{name}'{place}")
     return tuple(texts)

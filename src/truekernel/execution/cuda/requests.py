@@ -40,6 +40,14 @@ class Attempt:
     ended: int = 0
     late: set[int] = field(default_factory=set)
     """Executions that have timed out once."""
+    hangs: bool = False
+    """A timeout of this library has been repeated in another worker: further ones count at once."""
+    bare: bool = False
+    """Without the sink that takes stray accesses."""
+    verify: bool = False
+    """Have the worker look at all resident contents after its requests."""
+    changed: bool = False
+    """Whether it found them changed."""
 
     def on_host(self) -> Attempt:
         """The same with outputs sent back instead of judged on the device."""
@@ -52,7 +60,7 @@ class Attempt:
         """Answers by number, and what is left for another worker since this one is lost; None when nothing counts, and the attempt can be made again.
 
         `strict`: whatever is suspicious counts for nothing. Otherwise overwritten red zones and inputs are put back, and a fault counts where the
-        worker was `proven` sound just before. A timeout never counts here. Raises WorkerDiedError, LibraryError, GpuMemoryError.
+        worker was `proven` sound just before. A timeout never counts here unless the library `hangs`. Raises WorkerDiedError, LibraryError, GpuMemoryError.
         """
         answers: dict[int, Answer] = {}
         left = list(range(len(self.wanted)))
@@ -60,8 +68,9 @@ class Attempt:
             some, end = self._request(worker, left, mend=not strict)
             if not some:
                 raise WorkerDiedError("no answer to a request")
-            late = {number for number, answer in some.items() if answer.status == "timeout"}
+            late = {number for number, answer in some.items() if answer.status == "timeout" and not self.hangs}
             self.late |= late
+            self.changed |= end.changed
             suspicious = any(answer.suspicious for answer in some.values())
             if late or (strict and suspicious) or (end.fatal and not proven):
                 self.ended = 0
@@ -84,7 +93,11 @@ class Attempt:
         while left:
             worker = workers.ready()
             try:
-                some, end = self._request(worker, left, mend=True)
+                try:
+                    some, end = self._request(worker, left, mend=True)
+                except GpuMemoryError:
+                    workers.settle()  # what was killed a moment ago may still hold memory
+                    some, end = self._request(worker, left, mend=True)
                 if not some:
                     raise WorkerDiedError("no answer to a request")
             except WorkerDiedError as error:
@@ -93,7 +106,9 @@ class Attempt:
                 if deaths == 2:
                     raise MachineError(f"GPU workers died twice on the same request: {error}") from None
                 continue
-            late = {k for k, a in some.items() if a.status == "timeout"} - self.late
+            slow = {k for k, a in some.items() if a.status == "timeout"}
+            late = set() if self.hangs else slow - self.late
+            self.hangs |= bool(slow & self.late)
             self.late |= late
             for number in late:
                 del some[number]
@@ -115,8 +130,7 @@ class Attempt:
     def _request(self, worker: WorkerProcess, numbers: list[int], *, mend: bool) -> tuple[dict[int, Answer], RunEnd]:
         """Run some of the executions; one at a time where their cases do not fit together."""
         try:
-            for number in numbers:
-                worker.hold(self.wanted[number].case, self.wanted[number].key)
+            worker.hold((self.wanted[number].case for number in numbers), self.wanted[numbers[0]].key)
             found, end = self._send(worker, numbers, mend=mend)
             if not any(a.status == "memory" for a in found.values()):
                 return found, end
@@ -124,10 +138,10 @@ class Attempt:
             found = {}
         done = {k: a for k, a in found.items() if a.status != "memory"}
         if done:
-            return done, RunEnd((), False)
+            return done, RunEnd((), False, False)
         first = numbers[0]
         worker.empty()
-        worker.hold(self.wanted[first].case, self.wanted[first].key)
+        worker.hold([self.wanted[first].case], self.wanted[first].key)
         found, end = self._send(worker, [first], mend=mend)
         for answer in found.values():
             if answer.status == "memory":
@@ -144,6 +158,8 @@ class Attempt:
             "ask": "run",
             "library": worker.load(self.library),
             "mend": mend,
+            "bare": self.bare,
+            "verify": self.verify,
             "ended": self.ended,
             "tolerances": [list(pair) for pair in self.tolerances],
             "rhos": list(self.rhos),

@@ -62,13 +62,15 @@ class Server:
     Two things need no fresh process, since nothing but the variant at hand ran since the last proof: an overwritten red zone or input is put back and the
     proof repeated, and a fault counts at once where a sentinel is watched. `strict`: they too end the worker and are decided alone; each costs
     one or two starts of a process, and a GPU makes only a few contexts a second, however many processes ask.
+    `keep`: leave workers to the next server of this process when this one is closed.
     """
 
     schedules = SCHEDULES
 
-    def __init__(self, device: int = 0, *, strict: bool = False) -> None:
+    def __init__(self, device: int = 0, *, strict: bool = False, keep: bool = False) -> None:
         self._strict = strict
-        self._workers = Workers(device)
+        self._workers = Workers(device, keep=keep)
+        self._hanging: list[Library] = []
         self._cases: dict[str, _Case] = {}
         self._users: Counter[str] = Counter()
         self._sentinel: _Sentinel | None = None
@@ -81,6 +83,10 @@ class Server:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def prepare(self) -> None:
+        """Have a worker start while this process does something else."""
+        self._workers.prepare()
 
     def close(self) -> None:
         """End all processes; cases stay defined."""
@@ -135,6 +141,7 @@ class Server:
 
     def release(self, library: Library) -> None:
         """Forget a library that was run."""
+        self._hanging = [other for other in self._hanging if other is not library]
         if self._sentinel is not None and self._sentinel.library is library:
             self._sentinel = None
         worker = self._workers.working
@@ -168,12 +175,13 @@ class Server:
         series: Sequence[int] | None = None,
         tolerances: Sequence[tuple[float, float]] = (),
         rhos: Sequence[float] = RHO_LADDER,
+        bare: bool = False,
     ) -> Run:
         """Run a library on (case key, configuration) pairs, as `simt.Server.run`; `variant` is 0.
 
         `cpu_seconds`: limit of each execution, here of wall time; never less than `LEAST_SECONDS`. `Outcome.seconds` is device time.
         `series`: for each execution the bits of the series that it belongs to (0: none); a fault ends its series, and an execution all of whose series
-        have ended is left out of the result.
+        have ended is left out of the result. `bare`: let stray accesses end the context (`address_space`).
         Raises GpuMemoryError for a case that does not fit, BadInputError for a configuration that a GPU does not serve.
         """
         library.select(variant)
@@ -186,7 +194,8 @@ class Server:
                 executions, (max(limit, LEAST_SECONDS) for limit in limits), bits, strict=True
             )
         ]
-        attempt = Attempt(library, wanted, tolerances, rhos)
+        hangs = any(other is library for other in self._hanging)
+        attempt = Attempt(library, wanted, tolerances, rhos, hangs=hangs, bare=bare)
         try:
             answers = self._decide(attempt)
             failure = None
@@ -194,6 +203,8 @@ class Server:
             answers, failure = {}, Outcome("compile_error", message=str(error))
         except MachineError as error:
             answers, failure = {}, Outcome("infrastructure", message=str(error))
+        if attempt.hangs and not hangs:
+            self._hanging.append(library)
         run = Run([], [])
         for number, (key, configuration) in enumerate(executions):
             if failure is None and number not in answers:
@@ -299,7 +310,7 @@ class Server:
             if found is None:
                 return None
             answers, left = found
-            if any(answer.status == "fault" for answer in answers.values()):
+            if any(answer.status in ("fault", "timeout") for answer in answers.values()):
                 self._workers.retire()
                 return answers | (attempt.alone(self._workers, left) if left else {})
             if self._sound(worker):
@@ -319,16 +330,18 @@ class Server:
         return sound or any(answer.suspicious for answer in answers.values())
 
     def _sound(self, worker: WorkerProcess) -> bool:
-        """Whether resident contents are unchanged, and the sentinel gives its bits."""
-        if worker.ask({"ask": "verify"}).get("changed") is not None:
-            return False
+        """Whether the sentinel gives its bits, and resident contents are unchanged then."""
         sentinel = self._sentinel
         if sentinel is None:
-            return True
+            return worker.ask({"ask": "verify"}).get("changed") is None
         case = self._cases[sentinel.key]
         wanted = Wanted(sentinel.key, case.message, "poison", DEFAULT_SECONDS, False)
-        found = Attempt(sentinel.library, [wanted]).shared(worker, strict=True, proven=False)
-        return found is not None and found[0][0].status == "ok" and found[0][0].digest == sentinel.digest
+        attempt = Attempt(sentinel.library, [wanted], verify=True)
+        found = attempt.shared(worker, strict=True, proven=False)
+        if found is None or attempt.changed:
+            return False
+        answer = found[0][0]
+        return answer.status == "ok" and answer.digest == sentinel.digest
 
     def _finished(
         self,

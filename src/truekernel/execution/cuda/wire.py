@@ -16,6 +16,8 @@ from typing import Any
 
 MAGIC = b"TKW1"
 HEAD = struct.Struct("<4sIQ")
+SMALL = 1 << 16
+"""Shorter parts are joined before they are written."""
 MOST_HEADER = 64 << 20
 MOST_PAYLOAD = 1 << 40
 
@@ -56,15 +58,33 @@ class Channel:
 
     def __init__(self, reader: int, writer: int) -> None:
         self.reader, self.writer = reader, writer
+        self._held: list[Data] = []
 
     def send(self, message: Message, payload: Sequence[Data] = ()) -> None:
-        """Send a frame. Raises ClosedError when nobody reads."""
+        """Send a frame, and those held back before it. Raises ClosedError when nobody reads."""
+        self.hold(message, payload)
+        self.flush()
+
+    def hold(self, message: Message, payload: Sequence[Data] = ()) -> None:
+        """Keep a frame for the next `flush`: several small ones are one write then."""
         text = encode(message)
         views = [memoryview(part).cast("B") for part in payload if len(part)]
+        self._held.append(HEAD.pack(MAGIC, len(text), sum(len(v) for v in views)) + text)
+        self._held += views
+
+    def flush(self) -> None:
+        """Send what is held. Raises ClosedError when nobody reads."""
+        held, self._held = self._held, []
+        small: list[Data] = []
         try:
-            self._write(memoryview(HEAD.pack(MAGIC, len(text), sum(len(v) for v in views)) + text))
-            for view in views:
-                self._write(view)
+            for part in held:
+                if len(part) < SMALL:
+                    small.append(part)
+                    continue
+                self._write(memoryview(b"".join(small)))
+                self._write(memoryview(part))
+                small = []
+            self._write(memoryview(b"".join(small)))
         except (BrokenPipeError, OSError) as error:
             raise ClosedError(str(error)) from None
 

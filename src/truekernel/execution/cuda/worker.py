@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import traceback
+from collections import deque
 from ctypes import c_void_p
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 from truekernel.execution.cuda.device_judging import Judging
 from truekernel.execution.cuda.device_memory import Memory
 from truekernel.execution.cuda.driver import NO_DEVICE, OUT_OF_MEMORY, Driver, DriverError, DriverMissingError
-from truekernel.execution.cuda.running import Executor, Report
+from truekernel.execution.cuda.running import BATCH, Executor, Report
 from truekernel.execution.cuda.wire import Channel, ClosedError, Message
 
 
@@ -59,15 +60,15 @@ class Worker:
 
     def ask_support(self, _request: Message, payload: bytearray) -> Message:
         """Load the support kernels and prove that the device computes."""
-        self.memory = Memory(self.driver, bytes(payload))
+        self.memory = Memory(self.driver, bytes(payload), self._device)
         self.executor = Executor(self.memory)
         self.judging = Judging(self.memory)
         return {"healthy": self.memory.probe(), "free": self.driver.free_memory()}
 
-    def ask_content(self, request: Message, payload: bytearray) -> Message:
-        """Keep a content on the device."""
+    def ask_contents(self, request: Message, payload: bytearray) -> Message:
+        """Keep contents on the device."""
         try:
-            self.memory.add_blob(request["name"], payload)
+            self.memory.add_blobs(request["names"], request["sizes"], payload)
         except DriverError as error:
             if error.code != OUT_OF_MEMORY:
                 raise
@@ -80,30 +81,28 @@ class Worker:
             self.memory.drop_blob(name)
         return {}
 
-    def ask_case(self, request: Message, _payload: bytearray) -> Message:
-        """Define a case; its contents are there."""
-        self.executor.define(request)
-        return {}
+    def ask_cases(self, request: Message, _payload: bytearray) -> None:
+        """Define cases; their contents are there."""
+        for case in request["cases"]:
+            self.executor.define(case)
 
-    def ask_forget(self, request: Message, _payload: bytearray) -> Message:
-        """Forget a case."""
-        self.executor.forget(request["key"])
-        return {}
+    def ask_forget(self, request: Message, _payload: bytearray) -> None:
+        """Forget cases."""
+        for key in request["keys"]:
+            self.executor.forget(key)
 
     def ask_judge(self, request: Message, payload: bytearray) -> Message:
         """Load kernels that judge."""
         self.judging.machine.add(bytes(payload), request["symbols"])
         return {}
 
-    def ask_library(self, request: Message, payload: bytearray) -> Message:
+    def ask_library(self, request: Message, payload: bytearray) -> None:
         """Keep a cubin; `symbols`: symbol of each kernel's name expression."""
         self._libraries[request["number"]] = request["symbols"], bytes(payload)
-        return {}
 
-    def ask_release(self, request: Message, _payload: bytearray) -> Message:
+    def ask_release(self, request: Message, _payload: bytearray) -> None:
         """Forget a cubin."""
         self._libraries.pop(request["number"], None)
-        return {}
 
     def ask_verify(self, _request: Message, _payload: bytearray) -> Message:
         """Whether all resident contents are as they were put there."""
@@ -117,11 +116,12 @@ class Worker:
         return {"free": self.driver.free_memory()}
 
     def ask_run(self, request: Message, _payload: bytearray) -> Message | None:
-        """Run a library on cases, an answer for each execution, then {"spoiled": contents to send again, "fatal"}. `series`,
+        """Run a library on cases, an answer for each execution, then {"spoiled": contents to send again, "fatal", "changed": as of `ask_verify`}. `series`,
         `ended`: bits; an execution all of whose series have ended is left out.
 
         The module is loaded for this request only, so that a library's global variables start as its source says. An overwritten red zone or
-        input ends the request, unless `mend` asks to put everything back and go on.
+        input ends the request, unless `mend` asks to put everything back and go on. `bare`: without the sink that takes stray accesses;
+        `verify`: look at all resident contents when it is done.
         """
         symbols, cubin = self._libraries[request["library"]]
         try:
@@ -131,28 +131,81 @@ class Worker:
             if error.code == OUT_OF_MEMORY:
                 raise
             return {"error": "library", "text": str(error)}
-        spoiled: list[str] = []
-        ended = request["ended"]
-        for number, execution in enumerate(request["executions"]):
-            if execution["series"] and not execution["series"] & ~ended:
-                continue
-            report = self.executor.execute(execution["key"], functions, execution["fill"], execution["seconds"])
-            self._answer(number, execution, report, request)
-            if report.fatal:
-                return {"spoiled": [], "fatal": True}
-            if report.status != "ok":
-                ended |= execution["series"]
-            if report.hazards:
-                if not request["mend"]:
-                    break
-                spoiled = self.executor.repair(execution["key"])
-            if spoiled or report.status == "memory":
-                break
+        space = self.memory.space if request["bare"] else None
         try:
+            if space is not None:
+                space.hide()
+            spoiled, fatal = self._run(request, functions)
+            if fatal:
+                return {"spoiled": [], "fatal": True, "changed": None}
+            if space is not None:
+                space.show()
+            changed = self.memory.changed() if request["verify"] else None
             self.driver.unload(module)
         except DriverError as error:
-            return {"spoiled": spoiled, "fatal": True, "text": str(error)}
-        return {"spoiled": spoiled, "fatal": False}
+            return {"spoiled": [], "fatal": True, "changed": None, "text": str(error)}
+        return {"spoiled": spoiled, "fatal": False, "changed": changed}
+
+    def _run(self, request: Message, functions: dict[str, c_void_p]) -> tuple[list[str], bool]:
+        """Contents to send again, and whether the process is lost."""
+        waiting = deque(enumerate(request["executions"]))
+        ended, most = request["ended"], BATCH
+        while waiting:
+            some, ended = self._begin(waiting, request, functions, ended, most)
+            reports = self.executor.finish()
+            waiting.extendleft(reversed(some[len(reports) :]))
+            for (number, execution), report in zip(some, reports, strict=False):
+                self._answer(number, execution, report)
+                if report.status not in ("ok", "fault", "timeout"):
+                    ended |= execution["series"]
+            self.channel.flush()
+            if not reports:
+                continue
+            last, key = reports[-1], some[len(reports) - 1][1]["key"]
+            if last.fatal:
+                return [], True
+            if last.status == "memory" or (last.spoils and not request["mend"]):
+                return [], False
+            if last.spoils:
+                most = 1  # the next ones may well do the same
+                spoiled = self.executor.repair(key)
+                if spoiled:
+                    return spoiled, False
+        return [], False
+
+    def _begin(
+        self,
+        waiting: deque[tuple[int, Message]],
+        request: Message,
+        functions: dict[str, c_void_p],
+        ended: int,
+        most: int,
+    ) -> tuple[list[tuple[int, Message]], int]:
+        """Launch the next executions, as many as may follow each other; what was begun, and the series that have ended."""
+        begun: list[tuple[int, Message]] = []
+        pairs = [(atol, rtol) for atol, rtol in request["tolerances"]]
+        while waiting and len(begun) < most:
+            number, execution = waiting[0]
+            if execution["series"] and not execution["series"] & ~ended:
+                waiting.popleft()
+                continue
+            if begun and not self.executor.bound(execution["key"]):
+                break
+            waiting.popleft()
+            fill = execution["fill"]
+            judge = None
+            if execution["judge"]:
+
+                def judge(case: Any, binding: Any, fill: str = fill) -> Any:
+                    return self.judging.begin(case, binding, fill, pairs, request["rhos"])
+
+            report = self.executor.begin(execution["key"], functions, fill, execution["seconds"], judge)
+            begun.append((number, execution))
+            if report.status == "refused":
+                ended |= execution["series"]
+            if report.status not in ("ok", "refused") or execution["outputs"]:
+                break  # outputs are read before anything else is executed
+        return begun, ended
 
     def _functions(self, module: c_void_p, symbols: dict[str, str]) -> dict[str, c_void_p]:
         found = {}
@@ -163,14 +216,9 @@ class Worker:
                 continue  # the execution that needs it says so
         return found
 
-    def _answer(self, number: int, execution: Message, report: Report, request: Message) -> None:
-        key, good = execution["key"], report.status == "ok"
-        outputs = self.executor.outputs(key) if execution["outputs"] and good else []
-        values = None
-        if execution["judge"] and good:
-            case, binding = self.executor.cases[key], self.executor.binding(key)
-            pairs = [(atol, rtol) for atol, rtol in request["tolerances"]]
-            values = self.judging.values(case, binding, execution["fill"], pairs, request["rhos"])
+    def _answer(self, number: int, execution: Message, report: Report) -> None:
+        wanted = execution["outputs"] and report.status == "ok"
+        outputs = self.executor.outputs(execution["key"]) if wanted else []
         message: dict[str, Any] = {
             "execution": number,
             "status": report.status,
@@ -181,11 +229,11 @@ class Worker:
             "text": report.text,
             "launch": report.launch,
             "outputs": [len(o) for o in outputs],
-            "values": values,
+            "values": report.values if report.status == "ok" else None,
         }
         if report.status == "memory":
             message["free"] = self.driver.free_memory()
-        self.channel.send(message, outputs)
+        self.channel.hold(message, outputs)
 
 
 def main() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,9 +12,14 @@ from truekernel.errors import GpuMemoryError, GpuMissingError, MachineError
 from truekernel.execution.cuda.compilers import channel_of, end_process, start_module
 from truekernel.execution.cuda.devices import missing
 from truekernel.execution.cuda.library import Library
+from truekernel.execution.cuda.running import BATCH
 from truekernel.execution.cuda.wire import ClosedError, Data, Message, OverdueError
 from truekernel.execution.cuda.wire_cases import CaseMessage
 
+ENVIRONMENT = {"CUDA_DEVICE_MAX_CONNECTIONS": "1", "CUDA_MODULE_LOADING": "EAGER"}
+"""One queue for work instead of eight: contexts come in a third of the time. Kernels are loaded with their module: loading one later waits for whatever runs."""
+CONTENTS_AT_ONCE = 256 << 20
+"""Bytes of contents in one message."""
 START_SECONDS = 60.0
 ANSWER_SECONDS = 120.0
 GRACE_SECONDS = 5.0
@@ -47,10 +54,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """How a request to run ended: contents to send again, and whether the worker is lost."""
+    """How a request to run ended: contents to send again, whether the worker is lost, and whether resident contents have changed unnoticed."""
 
     spoiled: tuple[str, ...]
     fatal: bool
+    changed: bool
 
 
 class WorkerProcess:
@@ -58,7 +66,7 @@ class WorkerProcess:
 
     def __init__(self, device: int) -> None:
         self.device = device
-        self._process = start_module("truekernel.execution.cuda.worker")
+        self._process = start_module("truekernel.execution.cuda.worker", environment=os.environ | ENVIRONMENT)
         self._channel = channel_of(self._process)
         self.contents: set[str] = set()
         self.cases: set[str] = set()
@@ -119,31 +127,57 @@ class WorkerProcess:
             raise WorkerDiedError(str(answer.get("text")))
         return answer
 
-    def hold(self, case: CaseMessage, title: str) -> None:
-        """Define a case unless the worker has it, with the contents that it lacks. Raises GpuMemoryError with `title`, WorkerDiedError."""
-        for name, data in case.contents.items():
-            if name not in self.contents:
-                answer = self.ask({"ask": "content", "name": name}, [data])
-                if answer.get("error") == "memory":
-                    raise too_large(title, self.name, int(answer["wanted"]), int(answer["free"]))
-                self.contents.add(name)
-        if case.message["key"] not in self.cases:
-            self.ask(case.message)
-            self.cases.add(case.message["key"])
+    def tell(self, message: Message, payload: Iterable[Data] = ()) -> None:
+        """Send a request that has no answer. Raises WorkerDiedError."""
+        try:
+            self._channel.send(message, list(payload))
+        except ClosedError as error:
+            raise WorkerDiedError(str(error)) from None
+
+    def hold(self, cases: Iterable[CaseMessage], title: str) -> None:
+        """Define cases that the worker lacks, with the contents that it lacks. Raises GpuMemoryError with `title`, WorkerDiedError."""
+        lacking = [case for case in cases if case.message["key"] not in self.cases]
+        missing: dict[str, Data] = {}
+        size = 0
+        for case in lacking:
+            for name, data in case.contents.items():
+                if name not in self.contents and name not in missing:
+                    missing[name] = data
+                    size += len(data)
+                    if size >= CONTENTS_AT_ONCE:
+                        self._send_contents(missing, title)
+                        missing, size = {}, 0
+        self._send_contents(missing, title)
+        messages = {case.message["key"]: case.message for case in lacking}
+        if messages:
+            self.tell({"ask": "cases", "cases": list(messages.values())})
+            self.cases.update(messages)
+
+    def _send_contents(self, contents: Mapping[str, Data], title: str) -> None:
+        if not contents:
+            return
+        request = {"ask": "contents", "names": list(contents), "sizes": [len(data) for data in contents.values()]}
+        answer = self.ask(request, contents.values())
+        if answer.get("error") == "memory":
+            raise too_large(title, self.name, int(answer["wanted"]), int(answer["free"]))
+        self.contents.update(contents)
 
     def drop(self, keys: Iterable[str], contents: Iterable[str]) -> None:
         """Forget cases, and free contents, that it holds."""
-        for key in [k for k in keys if k in self.cases]:
-            self.cases.discard(key)
-            self.ask({"ask": "forget", "key": key})
-        held = [name for name in contents if name in self.contents]
+        held = [key for key in keys if key in self.cases]
         if held:
-            self.contents.difference_update(held)
-            self.ask({"ask": "drop", "names": held})
+            self.cases.difference_update(held)
+            self.tell({"ask": "forget", "keys": held})
+        unused = [name for name in contents if name in self.contents]
+        if unused:
+            self.contents.difference_update(unused)
+            self.ask({"ask": "drop", "names": unused})
 
     def empty(self) -> None:
-        """Forget all cases and free all contents."""
+        """Forget all cases and libraries, and free all contents."""
         self.drop(list(self.cases), list(self.contents))
+        for library in list(self.libraries.values()):
+            self.unload(library)
 
     def load(self, library: Library) -> int:
         """Number of a library in the worker, which is sent when it is not there."""
@@ -151,7 +185,7 @@ class WorkerProcess:
             if held is library:
                 return number
         self._numbers += 1
-        self.ask({"ask": "library", "number": self._numbers, "symbols": dict(library.symbols)}, [library.cubin])
+        self.tell({"ask": "library", "number": self._numbers, "symbols": dict(library.symbols)}, [library.cubin])
         self.libraries[self._numbers] = library
         return self._numbers
 
@@ -164,7 +198,7 @@ class WorkerProcess:
         """Forget a library."""
         for number in [n for n, held in self.libraries.items() if held is library]:
             del self.libraries[number]
-            self.ask({"ask": "release", "number": number})
+            self.tell({"ask": "release", "number": number})
 
     def run(self, request: Message, take: Callable[[int, Answer], None]) -> RunEnd:
         """Run `request`; `take(number, answer)` for each execution. Raises WorkerDiedError when the worker ends without a word."""
@@ -174,7 +208,7 @@ class WorkerProcess:
         try:
             self._channel.send(request)
             while True:
-                message, payload = self._channel.receive(max(limits[at:], default=0.0) + GRACE_SECONDS)
+                message, payload = self._channel.receive(sum(limits[at : at + BATCH]) + GRACE_SECONDS)
                 if "execution" not in message:
                     break
                 number = int(message["execution"])
@@ -185,14 +219,19 @@ class WorkerProcess:
         except OverdueError:
             if at < len(limits):
                 take(at, Answer("timeout", seconds=limits[at], text="the worker did not answer and was killed"))
-            return RunEnd((), True)
+            return RunEnd((), True, False)
         except (ClosedError, KeyError, TypeError, ValueError) as error:
             raise WorkerDiedError(str(error)) from None
         if message.get("error") == "library":
             raise LibraryError(str(message.get("text")))
         if "fatal" not in message:
             raise WorkerDiedError(str(message.get("text", "no end of the request")))
-        return RunEnd(tuple(map(str, message["spoiled"])), bool(message["fatal"]))
+        return RunEnd(tuple(map(str, message["spoiled"])), bool(message["fatal"]), message["changed"] is not None)
+
+    def kill(self) -> None:
+        """Kill it, and don't wait."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
 
     def end(self) -> None:
         """Kill it and wait until the system has taken the process back."""
