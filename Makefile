@@ -1,4 +1,4 @@
-# make demo: audit four checkers without a GPU. make test: the test suite. make lint: style, types, import direction.
+# make demo: audit the four checkers (KernelBench's in both its tolerances) without a GPU. make test: the test suite. make lint: style, types, import direction.
 # make docs: the reference pages that are made from the package.
 # A smaller torch, built for machines without a GPU: make demo TORCH_INDEX=https://download.pytorch.org/whl/cpu
 

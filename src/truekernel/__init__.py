@@ -1,4 +1,4 @@
-"""Truekernel: is this GPU kernel right, is it really faster, and how far can the checker that says so be trusted?
+"""Truekernel: how many wrong GPU kernels does a correctness checker accept, and how many right ones does it reject?
 
 The names below are the public API; each is loaded on first use, so that importing the package costs nothing.
 """
