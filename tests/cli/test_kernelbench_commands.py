@@ -116,3 +116,26 @@ def test_an_audit_asks_commands_and_exports_what_it_ran(tmp_path, capsys):
     assert "status 7" in record["broken"][broken]
     assert main(["export", key[:10], "--run", str(run)]) == 0
     assert f"mutant {key}" in capsys.readouterr().out
+
+
+def test_an_audit_asks_commands_that_judge_files(tmp_path, capsys):
+    run = tmp_path / "run"
+    finds, misses = "grep -q 'class ModelNew' {candidate}", "grep -q 'no such text' {candidate}"
+    asked = [word for text in (finds, misses) for word in ("--checker-cmd", text)]
+    arguments = [
+        "--problems",
+        "sum_dim",
+        "--rules",
+        "swap-add-sub",
+        "--sample",
+        "1",
+        "--workers",
+        "1",
+        "--run",
+        str(run),
+    ]
+    assert main(["audit", *asked, *arguments, "--json"]) == 0
+    scores = {score["name"]: score for score in json.loads(capsys.readouterr().out)["checkers"]}
+    accepts, rejects = scores[f"cmd@300:{finds}"], scores[f"cmd@300:{misses}"]
+    assert (accepts["miss"]["hits"], accepts["false_rejection"]["hits"], accepts["broken"]) == (1, 0, "")
+    assert rejects["miss"]["hits"] == 0 and rejects["false_rejection"]["hits"] > 0

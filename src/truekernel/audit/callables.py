@@ -1,10 +1,13 @@
-"""Checkers that are a user's own callable: they see tensors, and a fault of theirs breaks them, never the audit."""
+"""Checkers of a user's own, callables and commands: they see tensors or source files, and a fault of theirs breaks them, never the audit."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from truekernel.checkers.checker import ACCEPT, Judgement
+from truekernel.checkers.external_command import CommandChecker
+from truekernel.export import Subject
 from truekernel.model import Execution
 
 if TYPE_CHECKING:
@@ -25,13 +28,20 @@ class Opinions:
         return {"accepted_by": self.accepted, "rejected_by": self.rejected, "broken": self.broken}
 
 
-def ask(setup: ProblemSetup, build: Build | None) -> Opinions:
-    """Ask all checkers of the setup that are callables; without a build, about PyTorch's own eager outputs."""
+def ask(setup: ProblemSetup, build: Build | None, subject: Subject | None) -> Opinions:
+    """Ask all checkers of the setup that are a user's own about `subject`, executed as `build`; without either, about PyTorch's own eager outputs."""
     accepted: list[str] = []
     rejected: dict[str, str] = {}
     broken: dict[str, str] = {}
     for name, checker in setup.checkers.items():
         if not checker.needs_outputs:
+            continue
+        if isinstance(checker, CommandChecker) and checker.needs_files:
+            if subject is None:
+                continue
+            host = "nvrtc" if setup.device.name == "cuda" else "cpu"
+            said = checker.judge_subject(subject, setup.problem, setup.problem.audit_axes(), host=host)
+            _note(name, said, accepted, rejected, broken)
             continue
         requests = setup.suite_requests(name)
         references = [[e.published for e in setup.stage.prepared[case_id].expected] for case_id, _ in requests]
@@ -39,17 +49,20 @@ def ask(setup: ProblemSetup, build: Build | None) -> Opinions:
         if build is not None:
             one_series = [1] * len(requests)
             answers = list(setup.stage.outputs(build.library, build.variant, build.plans, requests, one_series))
-        verdict, why = "accept", ""
+        said = ACCEPT
         # What follows a fault was not executed: the fault itself has decided.
         for reference, (execution, output) in zip(references, answers, strict=False):
-            opinion = checker.opinion(reference, output or (), execution)
-            if opinion.verdict != "accept":
-                verdict, why = opinion.verdict, opinion.why
+            said = checker.opinion(reference, output or (), execution)
+            if said.verdict != "accept":
                 break
-        if verdict == "accept":
-            accepted.append(name)
-        elif verdict == "reject":
-            rejected[name] = why
-        else:
-            broken[name] = why
+        _note(name, said, accepted, rejected, broken)
     return Opinions(tuple(accepted), rejected, broken)
+
+
+def _note(name: str, said: Judgement, accepted: list[str], rejected: dict[str, str], broken: dict[str, str]) -> None:
+    if said.verdict == "accept":
+        accepted.append(name)
+    elif said.verdict == "reject":
+        rejected[name] = said.why
+    else:
+        broken[name] = said.why

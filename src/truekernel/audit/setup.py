@@ -21,6 +21,7 @@ from truekernel.cases.witness import witness_cases
 from truekernel.checkers import Checker
 from truekernel.errors import BadInputError, PlanError
 from truekernel.execution.backend import Compiled
+from truekernel.export import Subject
 from truekernel.model import Case, Configuration, Execution, Outcome, Problem, Program
 from truekernel.numerics import statistics, with_spread
 from truekernel.trial.devices import Cpu, Device, Source
@@ -224,7 +225,11 @@ def _honest(setup: ProblemSetup, mutated: Sequence[Program]) -> None:
         if why is None:
             good.append(executions)
         mine = [e for e in executions if (e.case_id, e.configuration) in set(setup.requests)]
-        setup.honest.append(_record(setup, variant, mine, why or "", ask(setup, Build(library, 0, plans, "alone"))))
+        setup.honest.append(
+            _record(
+                setup, variant, mine, why or "", ask(setup, Build(library, 0, plans, "alone"), _subject(setup, variant))
+            )
+        )
         if variant.id in wanted:
             program = next(program for program in programs if program.name == variant.id)
             hashes = {(e.case_id, e.configuration): e.output_hash for e in executions}
@@ -335,6 +340,11 @@ def _record(
     )
 
 
+def _subject(setup: ProblemSetup, variant: HonestVariant) -> Subject:
+    title = f"honest variant of program {variant.program}" + (f", made by {variant.rule}" if variant.rule else "")
+    return Subject(variant.id, title, setup.problem.name, variant.source, variant.plan_source, variant.flags)
+
+
 def _eager(setup: ProblemSetup) -> HonestRecord:
     """PyTorch's own eager result on the CPU in the problem's precision: an implementation that nobody here wrote."""
     executions = []
@@ -353,5 +363,5 @@ def _eager(setup: ProblemSetup) -> HonestRecord:
         independent=True,
         gate=wrong(executions) or "",
         executions=tuple(executions),
-        **ask(setup, None).fields(),
+        **ask(setup, None, None).fields(),
     )

@@ -17,6 +17,7 @@ from truekernel.audit.records import MutantRecord, Witness, WorstElement
 from truekernel.audit.setup import Base, ProblemSetup
 from truekernel.audit.verdicts import State
 from truekernel.checkers import accepts
+from truekernel.export import Subject
 from truekernel.model import Execution, Mutant
 from truekernel.numerics import Expected
 from truekernel.numerics.formats import to_float64
@@ -83,7 +84,7 @@ def _run(setup: ProblemSetup, base: Base, mutant: Mutant, build: Build, own: Bui
         survivor_confirmed=repeated,
         host_differs="host_differs" in statuses,
         infrastructure="infrastructure" in statuses,
-        **ask(setup, own).fields(),
+        **ask(setup, own, _subject(setup, mutant)).fields(),
     )
     return _survivor(setup, record, own) if "accept" in states(setup, record).values() else record
 
@@ -236,6 +237,12 @@ def _identity(setup: ProblemSetup, mutant: Mutant) -> dict[str, Any]:
         "made_by": mutant.made_by,
         "diff": mutant.diff,
     }
+
+
+def _subject(setup: ProblemSetup, mutant: Mutant) -> Subject:
+    made = mutant.made_by[0]
+    title = f"mutant of program {mutant.program}, made by {made.rule}"
+    return Subject(mutant.id, title, setup.problem.name, mutant.source, mutant.plan_source)
 
 
 def _still(setup: ProblemSetup, mutant: Mutant, status: str, **more: str) -> MutantRecord:
