@@ -109,6 +109,22 @@ def test_labels_avoid_the_line():
     assert float(base) < height or float(base) - 11 > height
 
 
+def test_matrix_leaves_out_cases_that_nothing_is_known_of():
+    matrix = make_summary(per_rule=1).kill_matrix
+    (name, *others) = dict.fromkeys(column.checker for column in matrix.columns)
+    unknown = [column.checker == name and column.label != "all" for column in matrix.columns]
+    rows = [
+        row.model_copy(
+            update={"killed": tuple(None if gone else v for v, gone in zip(row.killed, unknown, strict=True))}
+        )
+        for row in matrix.rows
+    ]
+    kept = figures.only(matrix.model_copy(update={"rows": tuple(rows)}), [name, others[0]])
+    assert [column.label for column in kept.columns if column.checker == name] == ["all"]
+    assert {column.checker for column in kept.columns} == {name, others[0]}
+    assert all(len(row.killed) == len(kept.columns) for row in kept.rows)
+
+
 def test_gaps_of_all_checkers_become_one():
     vacuity = make_summary(per_rule=1).vacuity
     gap = vacuity.gaps[0]

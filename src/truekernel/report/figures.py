@@ -250,8 +250,13 @@ def gaps(vacuity: Vacuity) -> tuple[Gap, ...]:
 
 
 def only(matrix: KillMatrix, checkers: Sequence[str]) -> KillMatrix:
-    """The kill matrix with the columns of some checkers alone."""
-    kept = [number for number, column in enumerate(matrix.columns) if column.checker in checkers]
+    """The kill matrix with the columns of some checkers alone, without cases that nothing is known of: a callable says one thing of its whole suite."""
+    kept = [
+        number
+        for number, column in enumerate(matrix.columns)
+        if column.checker in checkers
+        and (column.label == "all" or any(row.killed[number] is not None for row in matrix.rows))
+    ]
     rows = [row.model_copy(update={"killed": tuple(row.killed[number] for number in kept)}) for row in matrix.rows]
     return KillMatrix(columns=tuple(matrix.columns[number] for number in kept), rows=tuple(rows) if kept else ())
 

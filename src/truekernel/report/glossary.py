@@ -17,7 +17,7 @@ _CHECKERS = {
 }
 GRAMMAR = (
     "A recipe of inputs reads base[*factor][+offset][&parameters][@place]: values are drawn from the base, times the factor, plus the offset; with &parameters the "
-    "problem's parameters (weights, biases) are drawn from the base too, and @k draws the k-th tensor alone from it, counted from 0."
+    "problem's parameters (weights, biases) are drawn from the base too, and @place draws the tensor at that place alone from it, counted from 0."
 )
 
 

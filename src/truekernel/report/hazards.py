@@ -84,7 +84,7 @@ def _bytes(found: Sequence[str]) -> str:
 
 
 def place(hazard: HazardSummary) -> str:
-    """Where a hazard struck, as far as known; "" when nothing is."""
+    """Where a hazard struck, as far as known and not in its message; "" when nothing is."""
     parts = []
     if hazard.block is not None:
         parts.append(f"block {_triple(hazard.block)}")
@@ -93,7 +93,8 @@ def place(hazard: HazardSummary) -> str:
     if hazard.line is not None:
         parts.append(f"line {hazard.line}")
     if hazard.buffer is not None:
-        parts.append(f"{_named(hazard.buffer)}{'' if hazard.offset is None else f' at byte {hazard.offset}'}")
+        byte = "" if hazard.offset is None else f" at byte {hazard.offset}"
+        parts.append(_named(hazard.buffer) + ("" if f"{byte} " in hazard.message else byte))
     return ", ".join(parts)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ def html(summary: Summary) -> str:
         "tolerance": wording.tolerance,
         "points": wording.points,
         "diff": diff_html,
+        "breakable": _breakable,
     }
     environment.globals |= {"wording": wording, "glossary": glossary, "bar": charts.interval_bar}
     return environment.get_template("report.html.j2").render(**_context(summary, environment))
@@ -137,6 +139,11 @@ def _matrix_heads(matrix: KillMatrix) -> list[tuple[str, int]]:
         else:
             heads.append((column.checker, 1))
     return heads
+
+
+def _breakable(name: str) -> Markup:
+    """A name that may go on in the next line between its parts."""
+    return Markup("<wbr>").join(re.split(r"(?<=[:./_])(?=.)", name))
 
 
 def _percent(share: float | None, *, digits: int = 1) -> str:

@@ -19,16 +19,16 @@ def print_replay(result: ReplayResult, console: Console) -> None:
     schedule = result.schedule if result.schedule != "random" else f"random, seed {result.schedule_seed}"
     rows = [
         ("case", f"{result.recipe}, seed {result.seed}, {wording.axes(result.axes)}, schedule {schedule}"),
-        ("recorded", result.stored),
-        ("now", result.replayed),
+        ("recorded", wording.plain(result.stored)),
+        ("now", wording.plain(result.replayed)),
         (
             "worst error",
-            f"{wording.scales(result.worst)} error scales; honest programs {wording.scales(result.honest_worst)}",
+            f"{wording.scales(result.worst)} error scales; {wording.honest(result.honest_worst)}",
         ),
     ]
     if result.element is not None:
         rows.append(("element", wording.element(result.element)))
-    rows += [(name, verdict) for name, verdict in result.verdicts.items()]
+    rows += [(name, wording.plain(verdict)) for name, verdict in result.verdicts.items()]
     width = max(len(name) for name, _ in rows)
     for name, text in rows:
         console.print(Text(f"{name:<{width}}  {text}"), soft_wrap=True)

@@ -17,6 +17,11 @@ def count(value: float) -> str:
     return f"{value:,.0f}" if abs(value - round(value)) < 0.05 else f"{value:,.1f}"
 
 
+def mutants(n: float) -> str:
+    """ "1 mutant", "145.5 mutants"."""
+    return f"{count(n)} mutant{'' if count(n) == '1' else 's'}"
+
+
 def programs(summary: Summary) -> str:
     """ "1 program", "38 programs"."""
     n = len(summary.programs)
@@ -166,8 +171,8 @@ def plain(why: str) -> str:
 
 def element(worst: WorstElement) -> str:
     """The element with the worst error, both values."""
-    place = ", ".join(map(str, worst.index))
-    return f"{worst.output}[{place}] is {_number(worst.got)}, should be {_number(worst.truth)}"
+    place = f"[{', '.join(map(str, worst.index))}]" if worst.index else ""
+    return f"{worst.output}{place} is {_number(worst.got)}, should be {_number(worst.truth)}"
 
 
 def _number(value: float | None) -> str:
