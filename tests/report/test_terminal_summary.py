@@ -46,6 +46,13 @@ def test_no_word_is_broken_at_any_width(width):
         assert wording.percent(score.miss.value) in text
 
 
+@pytest.mark.parametrize("width", range(40, 120, 7))
+def test_figures_keep_their_signs(width):
+    lines = printed(make_summary(per_rule=2), width=width).split("Scores")[0].splitlines()
+    assert not any(re.match(r"\s*%|[\d.]+\]", line) for line in lines)
+    assert all(len(line) <= width for line in lines)
+
+
 def test_narrow_terminals_say_what_is_left_out():
     assert "left out" not in printed(make_summary(per_rule=1), width=130)
     assert "For want of width left out:" in printed(make_summary(per_rule=1), width=60)

@@ -99,7 +99,7 @@ def test_witness_in_words():
         == "y[2, 7] is 1.5, should be 1, 250 error scales off; honest programs stay within 0.50"
     )
     fault = witness.model_copy(update={"status": "out_of_bounds", "element": None})
-    assert wording.witness_words(fault) == "ends in out of bounds"
+    assert wording.witness_words(fault) == "ends in an access out of bounds"
     infinite = witness.model_copy(update={"why": "3 elements are NaN", "size": "NaN or infinity"})
     assert wording.witness_words(infinite).startswith("3 elements are NaN; y[2, 7] is 1.5")
     assert (
@@ -128,6 +128,7 @@ def test_margin():
     assert wording.margin(entry.model_copy(update={"margin": 0.5})) == "2.0 times inside"
     assert wording.margin(entry.model_copy(update={"margin": 0.0})) == "equals the reference"
     assert wording.margin(entry.model_copy(update={"margin": 1.0})) == "passes"
+    assert wording.margin(entry.model_copy(update={"margin": 0.98})) == "just inside"
 
 
 def test_replay_command_is_safe_to_paste():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Callable, Sequence
 
 from rich.console import Console
@@ -14,15 +16,16 @@ from truekernel.report import figures, wording
 from truekernel.report.columns import Column, kept, letters, narrow, needed, parts, table, two_lines
 
 _MOST_PAIRS = 12
+_JOIN = "\u00a0"
 
 
 def print_summary(summary: Summary, console: Console, *, survivors: int = 5) -> None:
     """Headline, scores, misses by class and by size of error, vacuous problems and the first `survivors` surviving mutants."""
     lead = wording.leading(summary)
     if lead is not None:
-        console.print(Text(wording.headline(lead), style="bold"))
+        console.print(Text(_filled(wording.headline(lead), console.width), style="bold"))
     for sentence in wording.beside(summary):
-        console.print(Text(sentence))
+        console.print(Text(_filled(sentence, console.width)))
     if not summary.complete:
         console.print(
             Text.assemble(
@@ -49,6 +52,13 @@ def print_summary(summary: Summary, console: Console, *, survivors: int = 5) -> 
     _survivors(summary, console, survivors)
     if summary.scaled:
         console.print(Text(f"\n{summary.scaled_note}", style="dim"))
+
+
+def _filled(sentence: str, width: int) -> str:
+    """A sentence on lines of at most `width` letters; a figure is not parted from its percent sign, nor an interval in its middle."""
+    joined = re.sub(r"(?<=\d) (?=%)|(?<=\d,) (?=[\d.]+\])", _JOIN, sentence)
+    lines = textwrap.wrap(joined, width, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines).replace(_JOIN, " ")
 
 
 def _counts(summary: Summary) -> Text:

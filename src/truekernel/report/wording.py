@@ -10,6 +10,15 @@ from truekernel.checkers.external_command import PREFIX, is_command
 
 _LIMIT = "1e+300"
 """How a ratio to nothing prints: the largest that is stored."""
+_ENDS = {
+    "out_of_bounds": "an access out of bounds",
+    "misaligned": "a misaligned access",
+    "trap": "a trap",
+    "timeout": "a timeout",
+    "crash": "a crash",
+    "deadlock": "a deadlock",
+    "barrier_divergence": "a barrier that not all threads reach",
+}
 
 
 def count(value: float) -> str:
@@ -108,18 +117,20 @@ def leading(summary: Summary) -> CheckerScore | None:
 def beside(summary: Summary) -> tuple[str, ...]:
     """The sentences under the headline: its checker on grossly wrong kernels, and the other eras of the same checker."""
     lead = leading(summary)
-    if lead is None or lead.broken or not lead.miss_gross.n:
+    if lead is None or lead.broken or lead.miss.value is None:
         return ()
+    sentences = []
     gross = lead.miss_gross
-    others = [score for score in _eras(lead, summary.checkers) if score is not lead and not score.broken]
-    return (
-        f"Of the {count(gross.n)} grossly wrong ones (a fault, a NaN or an infinity, or over 100 error scales off on the case that proves them wrong) "
-        f"it accepts {percent(gross.value)} {interval(gross)}.",
-        *(
-            f"{other.title} accepts {percent(other.miss.value)} of all {interval(other.miss)}, {percent(other.miss_gross.value)} of the grossly wrong ones."
-            for other in others
-        ),
-    )
+    if gross.n:
+        sentences.append(
+            f"Of the {count(gross.n)} grossly wrong ones (a fault, a NaN or an infinity, or over 100 error scales off on the case that proves them "
+            f"wrong) it accepts {percent(gross.value)} {interval(gross)}."
+        )
+    for other in _eras(lead, summary.checkers):
+        if other is not lead and not other.broken:
+            also = f", {percent(other.miss_gross.value)} of the grossly wrong ones" if other.miss_gross.n else ""
+            sentences.append(f"{other.title} accepts {percent(other.miss.value)} of all {interval(other.miss)}{also}.")
+    return tuple(sentences)
 
 
 def _eras(score: CheckerScore, among: tuple[CheckerScore, ...] | list[CheckerScore]) -> list[CheckerScore]:
@@ -186,6 +197,8 @@ def margin(entry: VacuousEntry) -> str:
     if entry.margin <= 0:
         return "equals the reference"
     times = 1 / entry.margin
+    if times < 1.05:
+        return "just inside"
     return f"{times:,.0f} times inside" if times >= 10 else f"{times:.1f} times inside"
 
 
@@ -208,7 +221,7 @@ def witness_case(witness: WitnessSummary) -> str:
 def witness_words(witness: WitnessSummary) -> str:
     """What a witness shows, in one sentence."""
     if witness.status != "ok":
-        return f"ends in {witness.status.replace('_', ' ')}"
+        return f"ends in {_ENDS.get(witness.status, witness.status.replace('_', ' '))}"
     where = "" if witness.element is None else element(witness.element)
     if witness.size == "NaN or infinity":
         return "; ".join(part for part in (witness.why, where) if part)
