@@ -7,7 +7,7 @@ import pytest
 import torch
 from cuda_fake_driver import FakeDriver
 
-from truekernel.execution.cuda.address_space import REGION, STEP, Space
+from truekernel.execution.cuda.address_space import REGION, SPAN, STEP, Space
 from truekernel.execution.cuda.device_memory import ZONE, Memory
 from truekernel.execution.cuda.running import Executor
 from truekernel.execution.cuda.wire_cases import case_message
@@ -172,21 +172,28 @@ def test_missing_kernel_ends_its_series():
     assert [(k, s) for k, s, _, _ in found] == [(0, "no_kernel"), (2, "no_kernel")]
 
 
-def test_space_has_sink_everywhere_but_under_what_was_allocated():
+def test_space_has_sink_on_both_sides_of_what_was_allocated():
     driver = FakeDriver(piecewise=True)
     space = Space(driver, 0)
-    sinks = len(driver.maps)
     piece = driver.maps[space.sink]
+
+    def sinks():
+        return {at for at, handle in driver.maps.items() if handle == piece}
+
+    before = sinks()
     address = space.resident.allocate(3 * STEP)
     real = {at: handle for at, handle in driver.maps.items() if handle != piece}
     assert sorted(real) == [address, address + STEP, address + 2 * STEP]
-    assert len(driver.maps) == sinks
+    assert len(set(real.values())) == 3
+    near = {address + k * STEP for k in (*range(-SPAN // STEP, 0), *range(3, 3 + SPAN // STEP))}
+    assert near <= sinks()
+    assert len(sinks()) == len(before)
     space.hide()
     assert set(driver.maps) == {*real, space.sink}
     other = space.resident.allocate(STEP)
     space.show()
-    assert len(driver.maps) == sinks
     assert driver.maps[other] not in (piece, *real.values())
+    assert other + SPAN in sinks()
 
 
 def test_region_gives_back_and_joins_what_was_freed():

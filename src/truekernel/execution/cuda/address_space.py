@@ -1,8 +1,8 @@
 """Where a worker's cases lie: real memory in two regions, and on all sides of both a sink that takes stray accesses. Standard library only.
 
-An access that meets no memory ends the context, and a GPU makes only a few contexts a second. So one small piece of memory is mapped again and again over
-gigabytes of addresses around the regions: a stray read finds poison there, a stray write is seen as a change of the piece, and the context lives on.
-Which accesses would have ended it can still be shown: `hide` takes the sink away.
+An access that meets no memory ends the context, and a GPU makes only a few contexts a second. So one small piece of memory is mapped again and again to the
+addresses around the regions: a stray read finds poison there, a stray write is seen as a change of the piece, and the context lives on. A loop that runs
+away leaves the sink soon and ends. Which accesses would have ended the context can still be shown: `hide` takes the sink away.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from truekernel.execution.cuda.driver import Driver
 
 STEP = 16 << 20
 """Bytes of the sink, and of each piece of real memory."""
-SPAN = 1 << 30
-"""Bytes of addresses without real memory before, between and behind the regions."""
+SPAN = 64 << 20
+"""Bytes of the sink's addresses on either side of real memory. A wrong index goes astray by less than that nearly always, at the sizes of audits."""
 REGION = 2 << 30
+_NOTHING, _SINK = 0, -1
 SINK_BYTE = 0xFF
 _ALIGNMENT = 512
 
@@ -55,8 +56,8 @@ class Region:
 
 
 class Space:
-    """Both regions with the sink around them. `resident` is for what no kernel may write, `arena` for what kernels write: between them lies a gibibyte of sink.
-    `sink`: where the sink itself can always be read."""
+    """Both regions with the sink around them. `resident` is for what no kernel may write, `arena` for what kernels write. `sink`: where the sink itself can
+    always be read."""
 
     def __init__(self, driver: Driver, device: int) -> None:
         self._driver, self._device = driver, device
@@ -64,13 +65,15 @@ class Space:
         self.sink = driver.reserve(STEP)
         driver.map(self.sink, [self._piece], STEP, device)
         self.refill()
-        total = 3 * SPAN + 2 * REGION
+        total = 2 * (SPAN + REGION + SPAN)
         self._base = driver.reserve(total)
-        self._real: list[int] = [0] * (total // STEP)
-        self._hidden = True
-        self.show()
-        self.resident = Region(self, self._base + SPAN)
-        self.arena = Region(self, self._base + 2 * SPAN + REGION)
+        self._steps = [_NOTHING] * (total // STEP)
+        """What lies at each step: nothing, the sink, or the handle of a piece of its own."""
+        self._hidden = False
+        starts = (self._base + SPAN, self._base + 3 * SPAN + REGION)
+        for start in starts:
+            self._surround(self._number(start), 0)
+        self.resident, self.arena = (Region(self, start) for start in starts)
 
     def refill(self) -> None:
         """Give the sink its content."""
@@ -80,39 +83,46 @@ class Space:
         """Take the sink away: from now on stray accesses end the context."""
         if not self._hidden:
             self._driver.call("cuCtxSynchronize")
-            for first, count in self._runs():
-                self._driver.unmap(self._base + first * STEP, count * STEP)
+            for number in self._sinks():
+                self._driver.unmap(self._base + number * STEP, STEP)
             self._hidden = True
 
     def show(self) -> None:
         """Put the sink back."""
         if self._hidden:
-            for first, count in self._runs():
-                self._driver.map(self._base + first * STEP, [self._piece] * count, STEP, self._device)
+            for number in self._sinks():
+                self._map(number, self._piece)
             self._hidden = False
 
     def fill(self, start: int, nbytes: int) -> None:
         """Have real memory under a range of addresses. Raises DriverError when there is none left."""
-        first, last = (start - self._base) // STEP, (start + nbytes - 1 - self._base) // STEP
-        lacking = [number for number in range(first, last + 1) if not self._real[number]]
+        first, last = self._number(start), self._number(start + nbytes - 1)
+        lacking = [number for number in range(first, last + 1) if self._steps[number] in (_NOTHING, _SINK)]
         if lacking:
             self._driver.call("cuCtxSynchronize")
         for number in lacking:
             piece = self._driver.create(STEP, self._device)
-            address = self._base + number * STEP
-            if not self._hidden:
-                self._driver.unmap(address, STEP)
-            self._driver.map(address, [piece], STEP, self._device)
-            self._real[number] = piece
+            if self._steps[number] == _SINK and not self._hidden:
+                self._driver.unmap(self._base + number * STEP, STEP)
+            self._map(number, piece)
+            self._steps[number] = piece
+        if lacking:
+            self._surround(first, last + 1 - first)
 
-    def _runs(self) -> list[tuple[int, int]]:
-        """Neighbouring steps without real memory: first, number."""
-        runs: list[tuple[int, int]] = []
-        for number, piece in enumerate(self._real):
-            if piece:
-                continue
-            if runs and sum(runs[-1]) == number:
-                runs[-1] = (runs[-1][0], runs[-1][1] + 1)
-            else:
-                runs.append((number, 1))
-        return runs
+    def _surround(self, first: int, count: int) -> None:
+        """Have the sink on both sides of `count` steps, where nothing is."""
+        near = SPAN // STEP
+        for number in (*range(first - near, first), *range(first + count, first + count + near)):
+            if self._steps[number] == _NOTHING:
+                self._steps[number] = _SINK
+                if not self._hidden:
+                    self._map(number, self._piece)
+
+    def _map(self, number: int, piece: int) -> None:
+        self._driver.map(self._base + number * STEP, [piece], STEP, self._device)
+
+    def _number(self, address: int) -> int:
+        return (address - self._base) // STEP
+
+    def _sinks(self) -> list[int]:
+        return [number for number, content in enumerate(self._steps) if content == _SINK]

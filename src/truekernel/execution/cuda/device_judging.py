@@ -71,6 +71,10 @@ class Judging:
         self.machine = JudgeMachine(memory.driver)
         self._judge = self._numerics.DeviceJudge(self.machine)
 
+    def prepare(self, tolerances: Sequence[tuple[float, float]], rhos: Sequence[float]) -> None:
+        """Have the memory that `begin` needs: once something runs, getting it would wait for that."""
+        self._judge.start("poison", tolerances, rhos)
+
     def begin(
         self,
         case: Mapping[str, Any],

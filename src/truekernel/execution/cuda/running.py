@@ -14,7 +14,7 @@ from ctypes import c_void_p
 from dataclasses import dataclass, field
 from typing import Any
 
-from truekernel.execution.cuda.bindings import ARRIVED, Binding, BoundLaunch, bind
+from truekernel.execution.cuda.bindings import ARRIVED, Binding, BoundLaunch, arena_bytes, bind
 from truekernel.execution.cuda.device_memory import Memory
 from truekernel.execution.cuda.driver import OUT_OF_MEMORY, DriverError
 
@@ -27,6 +27,8 @@ BATCH = 24
 """Most executions in a row; a stream takes about a thousand commands before it makes the host wait."""
 SPIN_SECONDS = 0.0002
 _NAP = 0.00005
+_SLOT_WORDS = 1024
+"""Of page-locked memory for each execution's results: more than most need, since getting more waits for whatever runs."""
 
 Decode = Callable[[Sequence[int]], list[float | None]]
 Judge = Callable[[Mapping[str, Any], Binding], tuple[int, int, Decode]]
@@ -110,8 +112,20 @@ class Executor:
         if binding is not None:
             binding.release(self.memory)
 
+    def lay_out(self, keys: Sequence[str]) -> None:
+        """Lay out cases that will follow each other: once something runs, that would wait for it. What does not fit is left to `begin`."""
+        largest = max((arena_bytes(self.cases[key]) for key in keys), default=0)
+        try:
+            self.memory.arena(largest)
+            for number, key in enumerate(keys):
+                self.binding(key)
+                self._slot(number)
+        except DriverError as error:
+            if error.code != OUT_OF_MEMORY:
+                raise
+
     def bound(self, key: str) -> bool:
-        """Whether the case is laid out already; doing that waits for what was begun."""
+        """Whether the case is laid out."""
         binding = self._bindings.get(key)
         return binding is not None and binding.generation == self.memory.generation
 
@@ -189,7 +203,8 @@ class Executor:
 
     def _slot(self, number: int) -> _Slot:
         while len(self._slots) <= number:
-            self._slots.append(_Slot(self.driver.event(), self.driver.event()))
+            address = self.driver.host_memory(8 * _SLOT_WORDS)
+            self._slots.append(_Slot(self.driver.event(), self.driver.event(), address, _SLOT_WORDS))
         return self._slots[number]
 
     def _launch_all(self, begun: _Begun, functions: Mapping[str, c_void_p], fill: str) -> None:

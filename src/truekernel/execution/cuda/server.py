@@ -24,7 +24,7 @@ from truekernel.numerics.expected import Expected
 from truekernel.numerics.statistics import RHO_LADDER
 
 DEFAULT_SECONDS = 20.0
-LEAST_SECONDS = 0.5
+LEAST_SECONDS = 0.25
 """Several processes take turns on a GPU: shorter limits would catch kernels that only had to wait."""
 SCHEDULES: tuple[Schedule, ...] = ("gpu",)
 """A GPU schedules by itself."""

@@ -11,6 +11,7 @@ import os
 import traceback
 from collections import deque
 from ctypes import c_void_p
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,10 @@ class Worker:
         """Launch the next executions, as many as may follow each other; what was begun, and the series that have ended."""
         begun: list[tuple[int, Message]] = []
         pairs = [(atol, rtol) for atol, rtol in request["tolerances"]]
+        soon = list(islice(waiting, most))
+        self.executor.lay_out([execution["key"] for _, execution in soon])
+        if any(execution["judge"] for _, execution in soon):
+            self.judging.prepare(pairs, request["rhos"])
         while waiting and len(begun) < most:
             number, execution = waiting[0]
             if execution["series"] and not execution["series"] & ~ended:
