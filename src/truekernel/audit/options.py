@@ -19,7 +19,8 @@ class AuditOptions:
     `checkers`: names, or `package.module:function` for a callable of the user's. `problems`: names, families or globs of problems or programs;
     empty = all. `programs`: programs of the user's own, as `load_program` reads them; they are audited instead of the corpus',
     or beside those that `problems` names. `rules`: names, classes or globs of rules; empty = all. `sample`: number of mutants, drawn stratified by rule class and
-    program with `seed`; None = all. `device`: "cpu" or "cuda". `fail_over`: the exit code is 1 when a checker's miss rate is above it.
+    program with `seed`; None = all. `device`: "cpu" or "cuda". `sanitise`: on a GPU,
+    run quarantined mutants and survivors under compute-sanitizer too. `fail_over`: the exit code is 1 when a checker's miss rate is above it.
     """
 
     run_dir: Path
@@ -31,6 +32,7 @@ class AuditOptions:
     seed: int = 0
     workers: int = 2
     device: DeviceName = "cpu"
+    sanitise: bool = False
     resume: bool = False
     fail_over: float | None = None
 
@@ -42,6 +44,8 @@ class AuditOptions:
             raise BadInputError(f"--workers {self.workers}: give 1 or more")
         if self.fail_over is not None and not 0 <= self.fail_over <= 1:
             raise BadInputError(f"--fail-over {self.fail_over}: give a miss rate between 0 and 1")
+        if self.sanitise and self.device == "cpu":
+            raise BadInputError("--sanitise: audits on a CPU always do; give it with --device cuda")
         if not self.checkers:
             raise BadInputError("--checker: name at least one checker")
 

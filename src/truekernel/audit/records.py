@@ -130,6 +130,7 @@ class Witness(Record):
     case_id: str
     schedule: Schedule
     schedule_seed: int
+    fill: Fill
     why: str
     status: str
     worst: float | None

@@ -43,7 +43,7 @@ def replay(run_dir: Path, mutant_id: str) -> ReplayResult:
     mutant = _made_again(record, known_programs(meta["own_programs"]))
     bench = Bench(checkers, {problem.name: problem})
     case = bench.case(problem.name, witness.case_id)
-    request = (case.id, Configuration(witness.schedule, witness.schedule_seed))
+    request = (case.id, Configuration(witness.schedule, witness.schedule_seed, witness.fill))
     where = device(meta["device"])
     with contextlib.closing(where.runner()) as server:
         stage = Stage(server, corpus.problems()[problem.name], [(case, None)], ())

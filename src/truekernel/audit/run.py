@@ -74,7 +74,15 @@ def _meta(options: AuditOptions, plan: AuditPlan, checkers: list[str], compiler:
     distinct = sum(len(mutants) for mutants in plan.everything.values())
     chosen = [m.id for mutants in plan.mutants.values() for m in mutants]
     own = [program.document() for program in options.programs]
-    identity = [version("truekernel"), chosen, checkers, compiler, own, options.device]
+    identity = [
+        version("truekernel"),
+        chosen,
+        checkers,
+        compiler,
+        own,
+        options.device,
+        *(["sanitised"] if options.sanitise else []),
+    ]
     return {
         "tool_version": version("truekernel"),
         "options": {
@@ -171,6 +179,7 @@ def _jobs(
                 "checkers": checkers,
                 "device": options.device,
                 "workers": options.workers,
+                "sanitise": options.sanitise,
                 "known": {i: known[i] for i in mine if i in known},
             }
         )

@@ -18,7 +18,7 @@ from truekernel.audit.setup import Base, ProblemSetup
 from truekernel.audit.verdicts import State
 from truekernel.checkers import accepts
 from truekernel.export import Subject
-from truekernel.model import Execution, Mutant
+from truekernel.model import Configuration, Execution, Mutant
 from truekernel.numerics import Expected
 from truekernel.numerics.formats import to_float64
 from truekernel.numerics.statistics import errors
@@ -136,6 +136,7 @@ def _witness(execution: Execution, honest: HonestRange, why: str) -> Witness:
         case_id=execution.case_id,
         schedule=execution.configuration.schedule,
         schedule_seed=execution.configuration.schedule_seed,
+        fill=execution.configuration.fill,
         why=why,
         status=execution.outcome.status,
         worst=execution.statistics.get("worst"),
@@ -189,11 +190,7 @@ def _survivor(setup: ProblemSetup, record: MutantRecord, own: Build) -> MutantRe
 
 def _shown_again(setup: ProblemSetup, witness: Witness, own: Build) -> Witness:
     """The witness with its worst element; unconfirmed when a second execution shows something else."""
-    request = next(
-        (case_id, c)
-        for case_id, c in setup.witness_requests
-        if case_id == witness.case_id and c.schedule == witness.schedule and c.schedule_seed == witness.schedule_seed
-    )
+    request = (witness.case_id, Configuration(witness.schedule, witness.schedule_seed, witness.fill))
     ((execution, tensors),) = setup.stage.outputs(own.library, own.variant, own.plans, [request])
     if execution.outcome.status != witness.status or execution.output_hash != witness.output_hash:
         return witness.model_copy(update={"confirmed": False})

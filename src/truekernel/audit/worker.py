@@ -31,7 +31,7 @@ def audit_problem(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     torch.set_num_threads(1)
     checkers = checker_room.resolve(job["checkers"])
     programs = known_programs(job["own_programs"])
-    where = device(job["device"], job["workers"])
+    where = device(job["device"], job["workers"], sanitise=job["sanitise"])
     setup = set_up(corpus.problems()[job["problem"]], [programs[name] for name in job["programs"]], checkers, where)
     # What the set-up made lives as long as the process: the garbage collector need not look at it again.
     gc.freeze()

@@ -12,7 +12,7 @@ from typing import Any
 
 from truekernel.errors import MachineError, RunDirectoryError
 
-FORMAT = 2
+FORMAT = 3
 """Format of the run directory; a run of another format is refused, never guessed at."""
 
 _FILE = "run.sqlite"
