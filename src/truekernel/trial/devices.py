@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from truekernel.errors import BadInputError
 from truekernel.execution.backend import Compiled, Runner
-from truekernel.model import SCHEDULES, Edit, Schedule
+from truekernel.model import SCHEDULES, Edit, LaunchPlan, Outcome, Schedule, Where
+
+if TYPE_CHECKING:
+    import torch
 
 DeviceName = Literal["cpu", "cuda"]
 How = Literal["schema", "batch", "alone"]
@@ -30,6 +33,16 @@ class Part:
     library: Compiled
     variant: int
     how: How
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A program to execute under a device's own tool: its launch plan on each of some cases, and their inputs."""
+
+    source: Source
+    plans: tuple[LaunchPlan, ...]
+    inputs: tuple[Mapping[str, torch.Tensor], ...]
+    mutates: Sequence[str] = ()
 
 
 class Device(Protocol):
@@ -66,6 +79,10 @@ class Device(Protocol):
         self, source: Source, edits: Mapping[int, tuple[Edit, ...]], texts: Mapping[int, str], *, checked: bool = False
     ) -> dict[int, Part]:
         """Variants of `source`, by number (1 or more), in shared libraries, where that saves time. `texts`: each variant's whole text."""
+        ...
+
+    def by_tool(self, programs: Sequence[Watched]) -> list[list[Outcome]]:
+        """Faults of each program that a tool beside the device shows; an empty list when there is no such tool, or it was not asked for."""
         ...
 
 
@@ -112,15 +129,20 @@ class Cpu:
             parts |= {number: Part(library, number, "batch") for number, library in batch.members.items()}
         return parts
 
+    def by_tool(self, programs: Sequence[Watched]) -> list[list[Outcome]]:  # noqa: ARG002
+        """None: `checked` libraries find them."""
+        return []
+
 
 @dataclass(frozen=True, slots=True)
 class Cuda:
-    """An NVIDIA GPU. `processes`: compile processes of each worker."""
+    """An NVIDIA GPU. `processes`: compile processes of each worker; `sanitise`: whether `by_tool` runs compute-sanitizer."""
 
     name: DeviceName = "cuda"
     schedules: tuple[Schedule, ...] = ("gpu",)
     sanitises: bool = False
     processes: int = 2
+    sanitise: bool = False
 
     def label(self) -> str:
         """GPU and compiler. Raises GpuMissingError, NvrtcMissingError."""
@@ -169,11 +191,38 @@ class Cuda:
         """Nothing: NVRTC takes a kernel in 20 ms, and there are many processors."""
         return {}
 
+    def by_tool(self, programs: Sequence[Watched]) -> list[list[Outcome]]:
+        """What compute-sanitizer finds. Raises TruekernelError when it is missing or can't watch this GPU."""
+        if not self.sanitise:
+            return []
+        from truekernel.execution import cuda
 
-def device(name: str, workers: int = 1) -> Device:
+        compiled = cuda.compile_many(
+            {number: program.source.text for number, program in enumerate(programs)},
+            {number: program.source.kernels for number, program in enumerate(programs)},
+            cuda.Options(checked=True),
+            processes=self.processes,
+        ).members
+        owners = [(number, plan, inputs) for number in compiled for plan, inputs in _pairs(programs[number])]
+        jobs = [cuda.Job(compiled[number], plan, inputs, programs[number].mutates) for number, plan, inputs in owners]
+        found: list[list[Outcome]] = [[] for _ in programs]
+        for (number, plan, _), result in zip(owners, cuda.sanitise(jobs), strict=True):
+            for finding in result.findings:
+                name = plan.buffers[finding.buffer].name if finding.buffer >= 0 else None
+                offset = finding.offset if finding.buffer >= 0 else None
+                where = Where(finding.thread, finding.block, finding.line or None, name, offset)
+                found[number].append(Outcome(finding.status, where, f"{finding.tool}: {finding.title}"))
+        return found
+
+
+def _pairs(program: Watched) -> Iterator[tuple[LaunchPlan, Mapping[str, torch.Tensor]]]:
+    yield from zip(program.plans, program.inputs, strict=True)
+
+
+def device(name: str, workers: int = 1, *, sanitise: bool = False) -> Device:
     """The device of a name; `workers`: processes that will use it at once. Raises BadInputError for another name."""
     if name == "cpu":
         return Cpu()
     if name == "cuda":
-        return Cuda(processes=max(1, len(os.sched_getaffinity(0)) // max(workers, 1)))
+        return Cuda(processes=max(1, len(os.sched_getaffinity(0)) // max(workers, 1)), sanitise=sanitise)
     raise BadInputError(f"device '{name}': give cpu or cuda")
