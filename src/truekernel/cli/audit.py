@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
+
+from truekernel.cli.output import console
 
 DEFAULT_RUN = Path("runs/audit")
 _Plain = Parameter(negative="")
@@ -24,7 +27,8 @@ def audit(
     sample: int | None = None,
     seed: int = 0,
     workers: int | None = None,
-    device: Literal["cpu", "cuda"] = "cpu",
+    device: Literal["cpu", "cuda", "cpu,cuda"] = "cpu",
+    sanitise: Annotated[bool, _Plain] = False,
     run: Path = DEFAULT_RUN,
     resume: Annotated[bool, _Plain] = False,
     fail_over: float | None = None,
@@ -60,7 +64,10 @@ def audit(
     workers
         Worker processes. Default: one for each processor.
     device
-        Where kernels are executed: on this machine's processors, or on an NVIDIA GPU.
+        Where kernels are executed: on this machine's processors, or on an NVIDIA GPU. With cpu,cuda on both, in RUN/cpu and RUN/cuda: the report is the GPU's, and
+        before it comes where the two disagree.
+    sanitise
+        On a GPU, run survivors and mutants that nothing proves wrong under compute-sanitizer too.
     run
         Directory that keeps the run.
     resume
@@ -85,8 +92,9 @@ def audit(
     if solves is not None and not own:
         raise BadInputError(f"--solves {solves}: give the file that solves it with --program FILE.cu")
     commands = tuple(command_name(text, checker_seconds) for text in checker_cmd or ())
+    both = device == "cpu,cuda"
     options = AuditOptions(
-        run_dir=run,
+        run_dir=run / "cuda" if both else run,
         checkers=(names_of(checker) + commands) or DEFAULT_CHECKERS,
         problems=names_of(problems),
         programs=own,
@@ -94,10 +102,20 @@ def audit(
         sample=sample,
         seed=seed,
         workers=len(os.sched_getaffinity(0)) if workers is None else workers,
-        device=device,
+        device="cpu" if device == "cpu" else "cuda",
+        sanitise=sanitise,
         resume=resume,
         fail_over=fail_over,
     )
     with shown_progress() as progress:
+        if both:
+            run_audit(replace(options, run_dir=run / "cpu", device="cpu", sanitise=False), progress)
         summary = run_audit(options, progress)
+    if both:
+        from truekernel.audit.device_comparison import compare, write
+        from truekernel.report.devices import print_comparison
+
+        found = compare(run / "cpu", run / "cuda")
+        write(found, run / "comparison.json")
+        print_comparison(found, console(error=json))
     return print_report(summary, html=html or run / "report.html", json=json, fail_over=fail_over)
