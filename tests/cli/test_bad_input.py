@@ -55,7 +55,9 @@ def test_run_directory_below_a_file(capsys):
 
 
 def test_run_directory_in_use(capsys):
-    Store.create(Path("old"), {}).close()
+    store = Store.create(Path("old"), {})
+    store.put_many("mutant", {"a": {}})
+    store.close()
     assert "already holds a run: give --resume" in refused(["audit", "--problems", "softmax", "--run", "old"], capsys)
 
 
@@ -74,7 +76,8 @@ def test_run_directory_of_another_version(capsys):
 def test_run_directory_whose_file_is_damaged(capsys):
     Path("old").mkdir()
     Path("old/run.sqlite").write_bytes(b"this is no database" * 100)
-    assert "choose another --run directory" in refused(["report", "old"], capsys)
+    assert "run directory old is damaged" in refused(["report", "old"], capsys)
+    assert "run directory old is damaged" in refused(["audit", "--run", "old", "--resume"], capsys)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")

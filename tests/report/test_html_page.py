@@ -2,12 +2,13 @@ import re
 import shutil
 import subprocess
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from synthetic_summary import make_summary
 
 from truekernel.audit.scores import KillMatrix, Rate, Vacuity
-from truekernel.errors import BadInputError
+from truekernel.errors import BadInputError, MachineError
 from truekernel.report import html, wording, write_html
 
 
@@ -207,6 +208,44 @@ def test_write_is_whole_or_nothing(summary, text, tmp_path):
     blocked.write_text("")
     with pytest.raises(BadInputError, match="choose another --html path"):
         write_html(summary, blocked / "report.html")
+
+
+def test_a_device_stays_a_device_and_a_full_one_is_a_failure_of_the_machine(summary, tmp_path):
+    for device in (Path("/dev/null"), Path("/dev/full")):
+        if device.exists():
+            before = device.stat()
+            link = tmp_path / device.name
+            link.symlink_to(device)
+            for path in (device, link):
+                if device.name == "full":
+                    with pytest.raises(MachineError, match=r"No space left.*the run is kept"):
+                        write_html(summary, path)
+                else:
+                    write_html(summary, path)
+            assert (device.stat().st_ino, device.stat().st_mode) == (before.st_ino, before.st_mode)
+            assert link.is_symlink()
+
+
+def test_links_are_written_through(summary, text, tmp_path):
+    target, link = tmp_path / "there.html", tmp_path / "link.html"
+    target.write_text("old")
+    target.chmod(0o640)
+    link.symlink_to(target)
+    write_html(summary, link)
+    assert link.is_symlink()
+    assert target.read_text(encoding="utf-8") == text
+    assert target.stat().st_mode & 0o777 == 0o640
+
+
+def test_folders_and_deep_paths_are_refused(summary, tmp_path):
+    with pytest.raises(BadInputError, match="is a directory"):
+        write_html(summary, tmp_path)
+    with pytest.raises(BadInputError, match="No such file"):
+        write_html(summary, tmp_path / "a" / "b" / "report.html")
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    with pytest.raises(BadInputError, match="choose another --html path"):
+        write_html(summary, tmp_path / "circle")
+    assert [path.name for path in tmp_path.iterdir()] == ["circle"]
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="no browser")

@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import zlib
 
 import pytest
 
@@ -79,3 +80,96 @@ def test_a_full_disk_is_the_machines_failure_and_loses_nothing(tmp_path):
     again.put_many("mutant", {"more": 2})
     assert again.keys("mutant") == {"kept", "more"}
     again.close()
+
+
+def broken(directory, statement, *values):
+    """Change a run's file behind the store's back."""
+    connection = sqlite3.connect(directory / "run.sqlite")
+    connection.execute(statement, values)
+    connection.commit()
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "values"),
+    [
+        ("UPDATE records SET value = ?", (b"no zlib",)),
+        ("UPDATE records SET value = 5", ()),
+        ("UPDATE records SET value = ?", (zlib.compress(b"{no json"),)),
+        ("DROP TABLE records", ()),
+    ],
+)
+def test_damaged_records_are_refused_in_one_line(tmp_path, statement, values):
+    store = Store.create(tmp_path, {})
+    store.put_many("mutant", {"a": {"x": 1}})
+    store.close()
+    broken(tmp_path, statement, *values)
+    store = Store.open(tmp_path)
+    for read in (lambda: list(store.items("mutant")), lambda: store.get("mutant", "a")):
+        with pytest.raises(RunDirectoryError, match=r"is damaged \(.*\): start a new one"):
+            read()
+    store.close()
+
+
+def test_damaged_meta_is_refused_and_a_missing_key_is_another_version(tmp_path):
+    Store.create(tmp_path, {"plan": 1}).close()
+    store = Store.open(tmp_path)
+    with pytest.raises(RunDirectoryError, match=r"another version.*'device'"):
+        store.meta()["device"]
+    assert store.meta().get("device") is None
+    store.close()
+    broken(tmp_path, "UPDATE meta SET value = '{' WHERE key = 'plan'")
+    with pytest.raises(RunDirectoryError, match="is damaged"):
+        Store.open(tmp_path)
+    broken(tmp_path, "DROP TABLE meta")
+    with pytest.raises(RunDirectoryError, match=r"is damaged.*no such table"):
+        Store.open(tmp_path)
+
+
+def test_zeroed_pages_are_refused_or_read_in_full(tmp_path):
+    store = Store.create(tmp_path, {})
+    wanted = {f"{k:04}": {"x": os.urandom(200).hex()} for k in range(400)}
+    store.put_many("mutant", wanted)
+    store.close()
+    path = tmp_path / "run.sqlite"
+    whole = path.read_bytes()
+    refused = 0
+    for page in range(0, len(whole) // 4096, 3):
+        path.write_bytes(whole[: page * 4096] + bytes(4096) + whole[(page + 1) * 4096 :])
+        try:
+            store = Store.open(tmp_path)
+            try:
+                found = dict(store.items("mutant"))
+            finally:
+                store.close()
+        except RunDirectoryError as error:
+            refused += 1
+            assert "\n" not in str(error)
+        else:
+            assert all(wanted[key] == value for key, value in found.items())
+    assert refused > 10
+
+
+def test_a_run_that_cannot_be_written_can_be_read(tmp_path, monkeypatch):
+    store = Store.create(tmp_path, {"plan": 1})
+    store.put_many("mutant", {"a": {"x": 1}})
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    for _ in range(2):  # with a log beside the file, then without
+        reader = Store.open(tmp_path)
+        assert dict(reader.items("mutant")) == {"a": {"x": 1}}
+        with pytest.raises(RunDirectoryError, match="readonly"):
+            reader.put_many("mutant", {"b": {}})
+        reader.close()
+        before = (tmp_path / "run.sqlite").read_bytes()
+        store.close()
+    assert (tmp_path / "run.sqlite").read_bytes() == before
+
+
+def test_a_run_may_start_in_the_place_of_another_that_nobody_uses(tmp_path):
+    first = Store.create(tmp_path, {"plan": 1})
+    with pytest.raises(RunDirectoryError, match="in use"):
+        Store.create(tmp_path, {"plan": 2}, instead=True)
+    first.close()
+    second = Store.create(tmp_path, {"plan": 2}, instead=True)
+    assert second.meta()["plan"] == 2
+    second.close()

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from truekernel import checkers as checker_room
 from truekernel import corpus, mutation
-from truekernel.audit.plan import known_programs
 from truekernel.audit.records import MutantRecord, ProblemRecord
 from truekernel.audit.setup import place
+from truekernel.audit.stored import read_record, sound, stored_programs
 from truekernel.audit.summarising import finite
 from truekernel.audit.summary import ReplayResult
 from truekernel.audit.trials import worst_element
@@ -31,8 +31,10 @@ def replay(run_dir: Path, mutant_id: str) -> ReplayResult:
     store = Store.open(run_dir)
     try:
         record = _record(store, mutant_id)
-        problem = ProblemRecord.model_validate(store.get("problem", record.problem))
+        problem = read_record(store, ProblemRecord, "problem", record.problem)
         meta = store.meta()
+        programs = stored_programs(store)
+        device_name = meta["device"]
         checkers = checker_room.resolve(meta["checkers"])
     finally:
         store.close()
@@ -40,11 +42,12 @@ def replay(run_dir: Path, mutant_id: str) -> ReplayResult:
     if witness is None:
         what = f"it is {record.status}" if record.status != "ran" else f"it is quarantined ({record.quarantine})"
         raise BadInputError(f"mutant {record.id} has no witness to replay: {what}")
-    mutant = _made_again(record, known_programs(meta["own_programs"]))
-    bench = Bench(checkers, {problem.name: problem})
-    case = bench.case(problem.name, witness.case_id)
+    mutant = _made_again(record, programs)
+    with sound(run_dir):
+        bench = Bench(checkers, {record.problem: problem})
+        case = bench.case(record.problem, witness.case_id)
     request = (case.id, Configuration(witness.schedule, witness.schedule_seed, witness.fill))
-    where = device(meta["device"])
+    where = device(device_name)
     with contextlib.closing(where.runner()) as server:
         stage = Stage(server, corpus.problems()[problem.name], [(case, None)], ())
         plans = stage.plans(mutant.source, mutant.plan_source)
@@ -88,7 +91,7 @@ def _record(store: Store, mutant_id: str) -> MutantRecord:
         raise UnknownNameError("mutant", mutant_id, sorted(ids))
     if len(hits) > 1 and mutant_id not in hits:
         raise BadInputError(f"mutant '{mutant_id}' is ambiguous: {', '.join(hits[:5])}")
-    return MutantRecord.model_validate(store.get("mutant", hits[0]))
+    return read_record(store, MutantRecord, "mutant", hits[0])
 
 
 def _made_again(record: MutantRecord, programs: Mapping[str, Program]) -> Mutant:

@@ -8,6 +8,7 @@ import os
 import platform
 import time
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -17,11 +18,13 @@ from truekernel import checkers as checker_room
 from truekernel import mutation
 from truekernel.audit.options import AuditOptions, Progress
 from truekernel.audit.plan import AuditPlan, make_plan
+from truekernel.audit.records import HonestRecord, MutantRecord, ProblemRecord
+from truekernel.audit.stored import record
 from truekernel.audit.summarising import summarise
 from truekernel.audit.summary import Summary
 from truekernel.errors import RunDirectoryError
 from truekernel.pool import LocalPool, Pool
-from truekernel.store import Store
+from truekernel.store import Store, holds_run
 from truekernel.trial.devices import device
 
 _WORK = "truekernel.audit.worker:audit_problem"
@@ -47,7 +50,7 @@ def run_audit(
     meta = _meta(options, plan, list(checkers), compiler)
     store = _store(options, meta)
     try:
-        known = {key: record["code_hash"] for key, record in store.items("mutant")}
+        known = _known(store)
         jobs = _jobs(plan, options, list(checkers), known, store)
         total, done = meta["chosen"], len(known)
         tell(Progress("executing", done, total, time.monotonic() - begun, None))
@@ -61,6 +64,17 @@ def run_audit(
         store.close()
     tell(Progress("summarising", total, total, time.monotonic() - begun, 0.0))
     return summarise(options.run_dir)
+
+
+def _known(store: Store) -> dict[str, str]:
+    """Hashes of the mutants that are stored, by id; a record that no report could read is refused before more work is put beside it."""
+    for kind, shape in (("problem", ProblemRecord), ("honest", HonestRecord)):
+        for key, document in store.items(kind):
+            record(store.directory, shape, kind, key, document)
+    documents = store.items("mutant")
+    return {
+        key: record(store.directory, MutantRecord, "mutant", key, document).code_hash for key, document in documents
+    }
 
 
 def _progress(done: int, before: int, total: int, seconds: float) -> Progress:
@@ -128,27 +142,38 @@ def _lines(path: str) -> list[str]:
 
 def _check_run(options: AuditOptions) -> None:
     """Refuse an unusable run directory before anything is planned."""
-    path = options.run_dir / "run.sqlite"
-    if path.exists() and not options.resume:
+    if not holds_run(options.run_dir):
+        return
+    if not options.resume:
+        if _fruitless(options.run_dir):
+            return
         raise RunDirectoryError(
             f"{options.run_dir} already holds a run: give --resume to go on with it, or another --run directory"
         )
-    if not path.exists():
-        return
-    store = Store.open(options.run_dir)
-    made_by = store.meta().get("tool_version")
-    store.close()
+    with closing(Store.open(options.run_dir)) as store:
+        made_by = store.meta().get("tool_version")
     if made_by != version("truekernel"):
         raise RunDirectoryError(
             f"{options.run_dir} was made by version {made_by}, this is {version('truekernel')}: start a new --run directory"
         )
 
 
+def _fruitless(run_dir: Path) -> bool:
+    """Whether a run ended before anything was learnt of any mutant, so that nothing is lost when another starts in its place."""
+    with closing(Store.open(run_dir)) as store:
+        return not store.keys("mutant") and not store.keys("session")
+
+
 def _store(options: AuditOptions, meta: dict[str, Any]) -> Store:
-    if not (options.resume and (options.run_dir / "run.sqlite").exists()):
-        return Store.create(options.run_dir, meta)
+    if not (options.resume and holds_run(options.run_dir)):
+        return Store.create(options.run_dir, meta, instead=holds_run(options.run_dir) and _fruitless(options.run_dir))
     store = Store.open(options.run_dir)
-    if store.meta()["plan"] != meta["plan"]:
+    try:
+        same = store.meta()["plan"] == meta["plan"]
+    except RunDirectoryError:
+        store.close()
+        raise
+    if not same:
         store.close()
         raise RunDirectoryError(
             f"{options.run_dir} was started with other options, programs or compiler: repeat its command, or start a new --run directory"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from truekernel import corpus, mutation
+from truekernel.audit.records import HonestRecord, MutantRecord
+from truekernel.audit.stored import read_record
 from truekernel.errors import BadInputError, RunDirectoryError, UnknownNameError
 from truekernel.export import Subject
 from truekernel.model import Mutant, Program
@@ -38,13 +39,14 @@ def _from_run(name: str, run: Path) -> Subject:
         if len(hits) > 1 and name not in [key for _, key in hits]:
             raise BadInputError(f"'{name}' is ambiguous: {', '.join(key for _, key in hits[:5])}")
         kind, key = next((hit for hit in hits if hit[1] == name), hits[0])
-        document: dict[str, Any] = store.get(kind, key) or {}
+        shape: type[MutantRecord | HonestRecord] = MutantRecord if kind == "mutant" else HonestRecord
+        record = read_record(store, shape, kind, key)
     finally:
         store.close()
-    program = corpus.programs().get(document["program"])
+    program = corpus.programs().get(record.program)
     if program is None:
-        raise BadInputError(f"'{key}' is no program of ours ({document['program']}): there is nothing to export")
-    names = [pair["rule"] for pair in document["made_by"]] if kind == "mutant" else [document["rule"]]
+        raise BadInputError(f"'{key}' is no program of ours ({record.program}): there is nothing to export")
+    names = [pair.rule for pair in record.made_by] if isinstance(record, MutantRecord) else [record.rule]
     known = mutation.rules() | mutation.benign_rules()
     made = {m.id: m for m in mutation.mutants(program, [known[rule] for rule in names if rule in known])}
     if key not in made:

@@ -11,12 +11,12 @@ from pathlib import Path
 from truekernel import checkers as checker_room
 from truekernel import mutation
 from truekernel.audit.matrix import kill_matrix
-from truekernel.audit.plan import known_programs
 from truekernel.audit.population import Honest, Unique, honest_variants, unique_mutants
 from truekernel.audit.records import HonestRecord, MutantRecord, ProblemRecord
 from truekernel.audit.scores import CurveMark, GainSplit, ToleranceCurve, VacuityGap, VacuousEntry, error_size
 from truekernel.audit.scores import Vacuity as VacuitySummary
 from truekernel.audit.scoring import score
+from truekernel.audit.stored import read_run, sound
 from truekernel.audit.summary import (
     Change,
     Counts,
@@ -34,21 +34,12 @@ from truekernel.audit.verdicts import Bench
 from truekernel.checkers.flat import FlatChecker
 from truekernel.model import MadeBy, Program
 from truekernel.numerics.statistics import LIMIT
-from truekernel.store import Store
 
 
 def summarise(run_dir: Path) -> Summary:
     """Everything that a report shows, from a run directory alone. Raises RunDirectoryError when it holds no run of this version."""
-    store = Store.open(run_dir)
-    try:
-        meta = store.meta()
-        problems = {k: ProblemRecord.model_validate(v) for k, v in store.items("problem")}
-        honest_records = [HonestRecord.model_validate(v) for _, v in store.items("honest")]
-        records = [MutantRecord.model_validate(v) for _, v in store.items("mutant")]
-        seconds = sum(s for _, s in store.items("session"))
-    finally:
-        store.close()
-    known = known_programs(meta["own_programs"])
+    run = read_run(run_dir)
+    meta, problems, honest_records, records = run.meta, run.problems, run.honest, run.mutants
     bench = Bench(checker_room.resolve(meta["checkers"]), problems)
     mutants = unique_mutants(records, bench)
     variants = honest_variants(honest_records, bench)
@@ -61,9 +52,11 @@ def summarise(run_dir: Path) -> Summary:
     return Summary(
         tool_version=version("truekernel"),
         complete=len(records) == meta["chosen"],
-        run=_facts(meta, str(run_dir), seconds),
+        run=_facts(meta, run_dir, run.seconds),
         counts=_counts(meta, records, mutants, honest_records, variants),
-        programs=_programs([known[name] for name in meta["programs"]], families, records, mutants, honest_records),
+        programs=_programs(
+            [run.programs[name] for name in meta["programs"]], families, records, mutants, honest_records
+        ),
         rules=_rules(records, mutants),
         rules_known=len(mutation.rules()),
         checkers=tuple(
@@ -80,7 +73,12 @@ def summarise(run_dir: Path) -> Summary:
     )
 
 
-def _facts(meta: Mapping[str, object], directory: str, seconds: float) -> RunFacts:
+def _facts(meta: Mapping[str, object], run_dir: Path, seconds: float) -> RunFacts:
+    with sound(run_dir):
+        return _described(meta, str(run_dir), seconds)
+
+
+def _described(meta: Mapping[str, object], directory: str, seconds: float) -> RunFacts:
     options: Mapping[str, object] = meta["options"]  # type: ignore[assignment]
     own: Sequence[Mapping[str, str]] = meta["own_programs"]  # type: ignore[assignment]
     solved = {program["problem"] for program in own}

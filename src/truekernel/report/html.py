@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ from markupsafe import Markup
 
 from truekernel.audit.scores import KillMatrix, Rate
 from truekernel.audit.summary import Summary
-from truekernel.errors import BadInputError
+from truekernel.errors import BadInputError, MachineError
 from truekernel.model import RULE_CLASSES
 from truekernel.report import charts, figures, glossary, hazards, wording
 from truekernel.report.diff import diff_html
@@ -45,14 +47,36 @@ def html(summary: Summary) -> str:
 
 
 def write_html(summary: Summary, path: Path) -> None:
-    """Write the page to `path`, whole or not at all. Raises BadInputError when it can't be written."""
-    draft = path.with_name(f".{path.name}.new")
+    """Write the page to `path`: a file whole or not at all, through links; what is no file (a device, a pipe) in place.
+
+    The last folder of the path is made when it is missing. Raises BadInputError when the path can't be written, MachineError when the disk is full.
+    """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(html(summary), encoding="utf-8")
-        draft.replace(path)
+        target = path.resolve()
+        if target.is_dir():
+            raise BadInputError(f"--html {path} is a directory: name a file")
+        page = html(summary).encode()
+        if target.exists() and not target.is_file():
+            target.write_bytes(page)
+            return
+        if not target.parent.is_dir():
+            target.parent.mkdir()
+        draft = target.with_name(f".{target.name[:100]}.{os.getpid()}.new")
+        try:
+            draft.write_bytes(page)
+            if target.exists():
+                draft.chmod(target.stat().st_mode & 0o777)
+            draft.replace(target)
+        finally:
+            draft.unlink(missing_ok=True)
     except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            raise MachineError(
+                f"can't write {path}: {error.strerror}; the run is kept: `truekernel report RUN --html PATH` writes its page again"
+            ) from error
         raise BadInputError(f"can't write {path}: {error.strerror}; choose another --html path") from error
+    except RuntimeError as error:  # links in a circle
+        raise BadInputError(f"can't write {path}: {error}; choose another --html path") from error
 
 
 def _context(summary: Summary, environment: Environment) -> dict[str, Any]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import sqlite3
+import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,25 @@ CREATE TABLE IF NOT EXISTS records (kind TEXT NOT NULL, key TEXT NOT NULL, value
 """
 
 
+class Meta(dict[str, Any]):
+    """What was recorded when a run was created. A key that is missing is one that the version which made the run did not know."""
+
+    def __init__(self, directory: Path, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self._directory = directory
+
+    def __missing__(self, key: str) -> Any:
+        raise RunDirectoryError(
+            f"{self._directory} was made by another version (it does not tell '{key}'): start a new --run directory"
+        )
+
+
+def damaged(directory: Path, what: str) -> RunDirectoryError:
+    """The error for a run whose file does not hold what was put there."""
+    what = " ".join(what.split())
+    return RunDirectoryError(f"run directory {directory} is damaged ({what[:200]}): start a new one")
+
+
 class Store:
     """Records of a run by (kind, key); values are JSON documents, stored compressed.
 
@@ -33,9 +55,9 @@ class Store:
         self._connection = connection
 
     @classmethod
-    def create(cls, directory: Path, meta: Mapping[str, Any]) -> Store:
-        """A new run in `directory` (made when missing). Raises RunDirectoryError when it holds a run already or can't be written."""
-        if (directory / _FILE).exists():
+    def create(cls, directory: Path, meta: Mapping[str, Any], *, instead: bool = False) -> Store:
+        """A new run in `directory` (made when missing); `instead`: of one that is there. Raises RunDirectoryError when it holds a run already or can't be written."""
+        if not instead and holds_run(directory):
             raise RunDirectoryError(
                 f"{directory} already holds a run: give --resume to go on with it, or another --run directory"
             )
@@ -52,25 +74,25 @@ class Store:
             )
             connection.commit()
             connection.close()
+            if instead:
+                _emptied(directory)
             draft.rename(directory / _FILE)
         return cls.open(directory)
 
     @classmethod
     def open(cls, directory: Path) -> Store:
-        """An existing run. Raises RunDirectoryError when there is none, or when another version made it."""
+        """An existing run; one that can't be written can still be read. Raises RunDirectoryError when there is none, when it is damaged, or when another version made it."""
         path = directory / _FILE
         with _mended(directory):
             if not path.is_file():
                 raise RunDirectoryError(
                     f"{directory} holds no run: start one with `truekernel audit --run {directory}`"
                 )
-            connection = sqlite3.connect(path, timeout=30, isolation_level=None)
+            connection = _connected(path)
             store = cls(directory, connection)
             try:
-                connection.execute("PRAGMA journal_mode=WAL")
-                connection.execute("PRAGMA synchronous=FULL")
                 found = store.meta().get("format")
-            except sqlite3.Error:
+            except BaseException:
                 store.close()
                 raise
         if found != FORMAT:
@@ -80,9 +102,11 @@ class Store:
             )
         return store
 
-    def meta(self) -> dict[str, Any]:
-        """What was recorded when the run was created."""
-        return {key: json.loads(value) for key, value in self._connection.execute("SELECT key, value FROM meta")}
+    def meta(self) -> Meta:
+        """What was recorded when the run was created. Raises RunDirectoryError where it can't be read; so does asking it for a key that it lacks."""
+        with _mended(self.directory):
+            rows = self._connection.execute("SELECT key, value FROM meta").fetchall()
+            return Meta(self.directory, {key: json.loads(value) for key, value in rows})
 
     def put_many(self, kind: str, records: Mapping[str, Any]) -> None:
         """Store `records` by key in one transaction, replacing what had the same key."""
@@ -100,24 +124,88 @@ class Store:
                 raise
 
     def keys(self, kind: str) -> set[str]:
-        """Keys of all records of a kind."""
-        return {key for (key,) in self._connection.execute("SELECT key FROM records WHERE kind = ?", (kind,))}
+        """Keys of all records of a kind. Raises RunDirectoryError when they can't be read."""
+        with _mended(self.directory):
+            rows = self._connection.execute("SELECT key FROM records WHERE kind = ?", (kind,)).fetchall()
+        return {key for (key,) in rows}
 
     def get(self, kind: str, key: str) -> Any | None:
-        """One record, or None."""
-        row = self._connection.execute("SELECT value FROM records WHERE kind = ? AND key = ?", (kind, key)).fetchone()
-        return None if row is None else json.loads(zlib.decompress(row[0]))
+        """One record, or None. Raises RunDirectoryError when it can't be read."""
+        with _mended(self.directory):
+            row = self._connection.execute(
+                "SELECT value FROM records WHERE kind = ? AND key = ?", (kind, key)
+            ).fetchone()
+        return None if row is None else self._unpacked(kind, key, row[0])
 
     def items(self, kind: str) -> Iterator[tuple[str, Any]]:
-        """All records of a kind in the order of their keys."""
-        for key, value in self._connection.execute(
-            "SELECT key, value FROM records WHERE kind = ? ORDER BY key", (kind,)
-        ):
-            yield key, json.loads(zlib.decompress(value))
+        """All records of a kind in the order of their keys. Raises RunDirectoryError when one can't be read."""
+        with _mended(self.directory):
+            rows = self._connection.execute("SELECT key, value FROM records WHERE kind = ? ORDER BY key", (kind,))
+        while True:
+            with _mended(self.directory):
+                row = rows.fetchone()
+            if row is None:
+                return
+            yield row[0], self._unpacked(kind, row[0], row[1])
+
+    def _unpacked(self, kind: str, key: str, value: bytes) -> Any:
+        try:
+            return json.loads(zlib.decompress(value))
+        except (zlib.error, ValueError, TypeError, RecursionError) as error:
+            raise damaged(self.directory, f"{kind} {key}: {error}") from error
 
     def close(self) -> None:
         """Close the file; what was put stays."""
         self._connection.close()
+
+
+def holds_run(directory: Path) -> bool:
+    """Whether a run was started in a directory. Raises RunDirectoryError when that can't be told."""
+    with _mended(directory):
+        try:
+            (directory / _FILE).stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return True
+
+
+def _emptied(directory: Path) -> None:
+    """Fold the log of a run that is about to be replaced into its file: a log that is left would be taken for the new file's."""
+    connection = sqlite3.connect(directory / _FILE, timeout=0, isolation_level=None)
+    try:
+        connection.execute("PRAGMA journal_mode=DELETE")
+    finally:
+        connection.close()
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    """A connection for reading and writing, or for reading only where the folder can't be written."""
+    if not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+        log = path.with_name(f"{path.name}-wal")
+        if not log.exists() or not log.stat().st_size:
+            return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True, isolation_level=None)
+        return _copied(path, log)
+    connection = sqlite3.connect(path, timeout=30, isolation_level=None)
+    try:
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _copied(path: Path, log: Path) -> sqlite3.Connection:
+    """A run in memory: SQLite reads the log that a killed audit left only where it may write an index beside it."""
+    memory = sqlite3.connect(":memory:", isolation_level=None)
+    with tempfile.TemporaryDirectory(prefix="truekernel-run-") as folder:
+        for part in (path, log):
+            shutil.copy(part, Path(folder) / part.name)
+            (Path(folder) / part.name).chmod(0o600)
+        with closing(sqlite3.connect(Path(folder) / path.name)) as copy:
+            copy.backup(memory)
+    memory.execute("PRAGMA query_only=1")
+    return memory
 
 
 @contextmanager
@@ -131,6 +219,8 @@ def _mended(directory: Path) -> Iterator[None]:
         ) from error
     except (FileExistsError, NotADirectoryError) as error:
         raise RunDirectoryError(f"{directory} is not a directory: choose another --run directory") from error
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError, TypeError, AttributeError) as error:
+        raise damaged(directory, str(error)) from error
     except sqlite3.DatabaseError as error:
         text = str(error)
         if "full" in text:
@@ -141,8 +231,8 @@ def _mended(directory: Path) -> Iterator[None]:
             raise RunDirectoryError(
                 f"{directory} is in use by another audit: wait for it, or choose another --run directory"
             ) from error
-        raise RunDirectoryError(
-            f"{directory}: {text}; the run can't be used, choose another --run directory"
-        ) from error
+        if isinstance(error, sqlite3.OperationalError) and ("readonly" in text or "unable to open" in text):
+            raise RunDirectoryError(f"{directory}: {text}; choose another --run directory") from error
+        raise damaged(directory, text) from error
     except OSError as error:
         raise RunDirectoryError(f"{directory}: {error.strerror}; choose another --run directory") from error
