@@ -90,7 +90,7 @@ def _serve(
             break
         if process is None or process.poll() is not None:
             process = subprocess.Popen(
-                [sys.executable, "-m", "truekernel.pool", work],
+                [sys.executable, "-P", "-m", "truekernel.pool", work],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,

@@ -59,3 +59,10 @@ def test_errors_keep_their_kind():
         list(LocalPool(1).run(WORK, [{"do": "bad input"}]))
     with pytest.raises(MachineError, match="ZeroDivisionError"):
         list(LocalPool(1).run(WORK, [{"do": "fault"}]))
+
+
+def test_files_of_the_current_folder_shadow_no_module(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("types", "json", "queue", "truekernel"):
+        (tmp_path / f"{name}.py").write_text("raise RuntimeError('not the module that was meant')\n")
+    assert list(LocalPool(1).run(WORK, [{"do": "print"}])) == [(0, {"end": "print"})]
