@@ -2,6 +2,7 @@
 
 import pytest
 
+from truekernel import corpus
 from truekernel.audit import AuditOptions, replay, run_audit
 from truekernel.audit.plan import make_plan
 from truekernel.corpus import load_program
@@ -93,3 +94,12 @@ def test_a_name_that_is_taken_is_refused(file, tmp_path):
 def test_a_program_survives_its_document(file):
     program = load_program(file, problem="elu")
     assert Program.of(program.document()) == program
+
+
+def test_a_copy_of_a_program_of_ours_is_audited_like_any_other(tmp_path):
+    ours = corpus.programs()["elu"]
+    (tmp_path / "mine.cu").write_text(ours.source)
+    (tmp_path / "mine.py").write_text(ours.plan_source)
+    copy = load_program(tmp_path / "mine.cu")
+    summary = run_audit(AuditOptions(tmp_path / "run", ("kernelbench",), programs=(copy,), sample=2, workers=1))
+    assert summary.counts.balanced and [p.name for p in summary.programs] == ["mine"]

@@ -139,3 +139,8 @@ def test_vacuous_pairs_hold_all_that_passes():
     assert sum(len(pair.audit) + len(pair.official) for pair in pairs) == len(vacuity.entries)
     softmax = next(pair for pair in pairs if pair.problem == "softmax" and pair.checker == "kernelbench@1e-2")
     assert [len(softmax.audit), len(softmax.official)] == [1, 1]
+
+
+def test_an_axis_of_one_value_has_a_place_for_it():
+    axis = charts.YAxis("share", 0.0, 0.0)
+    assert axis.at(0.0) == axis.at(1.0)

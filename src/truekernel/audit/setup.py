@@ -202,7 +202,7 @@ def _honest(setup: ProblemSetup, mutated: Sequence[Program]) -> None:
     programs = [*ours, *(program for program in mutated if program not in ours)]
     everything = list(dict.fromkeys([*setup.requests, *setup.witness_requests]))
     others = list(dict.fromkeys(request for requests in setup.reseeded.values() for request in requests))
-    built, refused = _built(setup, honest_variants(programs))
+    built, refused = _built(setup, honest_variants(programs), wanted)
     kept = {plans.digest for variant, _, plans in built if variant.id in wanted}
     flushed: set[str] = set()
     for variant, library, plans in built:
@@ -281,9 +281,9 @@ Built = tuple[HonestVariant, Compiled, Plans]
 
 
 def _built(
-    setup: ProblemSetup, variants: Sequence[HonestVariant]
+    setup: ProblemSetup, variants: Sequence[HonestVariant], wanted: set[str]
 ) -> tuple[list[Built], list[tuple[HonestVariant, str]]]:
-    """Variants compiled alone, one for each distinct machine code and plans; and those that do not compile, with the reason."""
+    """Variants compiled alone, one for each distinct machine code and plans, and all of `wanted`; and those that do not compile, with the reason."""
     planned: list[tuple[HonestVariant, Plans]] = []
     refused: list[tuple[HonestVariant, str]] = []
     for variant in variants:
@@ -299,7 +299,7 @@ def _built(
         for (variant, plans), library in zip(group, setup.device.alone(sources, fma=fma), strict=True):
             if isinstance(library, str):
                 refused.append((variant, library))
-            elif _identity(library, plans) in seen:
+            elif _identity(library, plans) in seen and variant.id not in wanted:
                 library.close()
             else:
                 seen.add(_identity(library, plans))

@@ -102,7 +102,7 @@ class YAxis:
     def at(self, share: float) -> float:
         """Pixel of a share, kept inside the frame."""
         inside = min(max(share, self.low), self.high)
-        return HEIGHT - _BOTTOM - (HEIGHT - _BOTTOM - self.top) * (inside - self.low) / (self.high - self.low)
+        return HEIGHT - _BOTTOM - (HEIGHT - _BOTTOM - self.top) * (inside - self.low) / ((self.high - self.low) or 1)
 
 
 def line_chart(

@@ -193,6 +193,13 @@ static void on_memory_fault(int signal, const siginfo_t *info, const ucontext_t 
   fail_out_of_bounds(place);
 }
 
+static uint64_t last_kernel_pc;  // where a tick last found device code
+
+static bool in_device_code(uint64_t pc) {
+  const Code &code = module_code(active_module);
+  return pc >= code.text_low && pc < code.text_high;
+}
+
 // A thread that has not let others run for a while: does it spin, waiting for one of them?
 static void maybe_preempt(ucontext_t *context) {
   static uint64_t last_switches;
@@ -205,8 +212,9 @@ static void maybe_preempt(ucontext_t *context) {
   memcpy(last, registers, sizeof last);
   last_switches = counts.switches;
   same_thread = stayed ? same_thread + 1 : 1;
-  const Code &code = module_code(active_module);
-  if (pc < code.text_low || pc >= code.text_high || no_preemption) return;
+  if (!in_device_code(pc)) return;
+  last_kernel_pc = pc;
+  if (no_preemption) return;
   const auto stack = uint64_t(registers[REG_RSP]);
   if (!on_own_stack(stack)) {
     Place place;
@@ -231,6 +239,7 @@ static void on_tick(ucontext_t *context) {
   if (cpu_seconds() - limits.started > limits.cpu_seconds) {
     Place place;
     place.pc = uint64_t(context->uc_mcontext.gregs[REG_RIP]);
+    if (active_module && !in_device_code(place.pc) && last_kernel_pc) place.pc = last_kernel_pc;
     fail(TK_TIMEOUT, place, "more than %.3g s of CPU time", limits.cpu_seconds);
   }
   if (in_launch && block && active_module) maybe_preempt(context);

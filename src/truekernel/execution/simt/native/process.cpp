@@ -1,5 +1,6 @@
 // A child's life: begin, executions, results, end.
 #include <errno.h>
+#include <immintrin.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -34,17 +35,32 @@ extern "C" int tk_begin_child(const tk_child_options *options) {
 
 extern "C" void tk_set_variant(int variant) { tk_variant = variant; }
 
+// A kernel may have changed how floating-point numbers round, or which exceptions trap: neither concerns anybody else.
+namespace tk {
+void reset_arithmetic() {
+  constexpr unsigned kUsual = 0x1F80, kFlags = 0x3F;  // round to nearest, subnormals kept, all exceptions masked; sticky flags
+  if ((_mm_getcsr() & ~kFlags) != kUsual) _mm_setcsr(kUsual);
+  unsigned short word;
+  asm volatile("fnstcw %0" : "=m"(word));
+  if (word != 0x037F) {
+    asm volatile("fninit");
+  }
+}
+}  // namespace tk
+
 extern "C" void tk_begin_execution(uint32_t tag, double seconds) {
   limits.tag = tag;
   limits.cpu_seconds = seconds;
   limits.started = cpu_seconds();
   limits.running = true;
   launch_number = 0;
+  reset_arithmetic();
   calm_tick();
 }
 
 extern "C" double tk_end_execution(void) {
   limits.running = false;
+  reset_arithmetic();
   return cpu_seconds() - limits.started;
 }
 

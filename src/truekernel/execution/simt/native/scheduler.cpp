@@ -290,6 +290,7 @@ static void thread_done() {
 static void thread_main() {
   for (;;) {
     launch->kernel->entry(launch->args);
+    reset_arithmetic();
     Fiber *fiber = block->thread[current].fiber;
     thread_done();
     if (!block->alive) {

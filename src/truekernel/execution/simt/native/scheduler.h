@@ -17,6 +17,7 @@ void forget_fibers();
 void after_collective();
 bool on_own_stack(uint64_t stack_pointer);
 uint32_t next_random();
+void reset_arithmetic();
 
 }  // namespace tk
 
