@@ -1,8 +1,11 @@
+import itertools
+
 import pytest
 
 from truekernel import checkers, corpus, mutation
 from truekernel.audit import trials
 from truekernel.audit.setup import set_up
+from truekernel.model import Configuration, Execution, Outcome
 
 
 @pytest.fixture(scope="module")
@@ -31,3 +34,94 @@ def test_what_does_not_repeat_alone_is_not(setup, mutants, monkeypatch):
     assert survivors
     assert not any(record.survivor_confirmed for record in survivors)
     assert {record.built for record in survivors} == {"alone"}
+
+
+class LikeGpu:
+    """This machine's processors under a GPU's name: what is asked for is that of a GPU, what executes is not."""
+
+    name = "cuda"
+    sanitises = False
+
+    def __init__(self, device):
+        self._device = device
+
+    def __getattr__(self, name):
+        return getattr(self._device, name)
+
+    def shared(self, *_, **__):
+        return {}
+
+    def by_tool(self, _programs):
+        return []
+
+
+@pytest.fixture
+def gpu(setup, monkeypatch):
+    execute = setup.stage.execute
+
+    def without_bare(*arguments, bare=False, **more):
+        return execute(*arguments, **more)
+
+    monkeypatch.setattr(setup, "device", LikeGpu(setup.device))
+    monkeypatch.setattr(setup.stage, "execute", without_bare)
+    return setup
+
+
+def test_first_witness_beside_the_suites_changes_nothing(setup, mutants, gpu, monkeypatch):
+    together = trials.run_chunk(gpu, "mse_loss", mutants, {})
+    monkeypatch.undo()
+    apart = trials.run_chunk(setup, "mse_loss", mutants, {})
+    assert [r.status for r in together] == [r.status for r in apart]
+
+    def seen(records):
+        return [
+            (
+                [(e.case_id, e.configuration, e.output_hash) for e in r.executions],
+                r.witness and r.witness.model_dump(exclude={"element"}),
+                r.quarantine,
+                r.survivor_confirmed,
+                r.repeats,
+            )
+            for r in records
+            if r.status == "ran"
+        ]
+
+    assert seen(together) == seen(apart)
+
+
+def test_what_differs_from_run_to_run_is_repeated_and_its_kills_are_counted(mutants, gpu, monkeypatch):
+    rejected = itertools.cycle([False, False, True])
+    judged = trials._judged
+
+    def every_other(setup, seen):
+        verdicts = judged(setup, seen)
+        return {name: "reject" if next(rejected) else "accept" for name in verdicts} if counting else verdicts
+
+    def kills(*arguments):
+        counting.append(True)
+        try:
+            return counted(*arguments)
+        finally:
+            counting.clear()
+
+    counting, counted = [], trials._kills
+    monkeypatch.setattr(trials, "_judged", every_other)
+    monkeypatch.setattr(trials, "_kills", kills)
+    monkeypatch.setattr(trials, "_differ", lambda *_: True)
+    survivors = [r for r in trials.run_chunk(gpu, "mse_loss", mutants, {}) if r.survivor_confirmed is not None]
+    assert survivors
+    for record in survivors:
+        assert record.survivor_confirmed is False
+        assert all(of == trials.REPEATS and killed <= of for killed, of in record.repeats.values())
+    assert any(0 < killed < of for record in survivors for killed, of in record.repeats.values())
+
+
+def test_fault_that_only_the_bare_gpu_shows_takes_the_place_of_what_was_seen(setup):
+    good, other = (
+        Execution("a", Configuration(), Outcome("ok"), {}, "aa"),
+        Execution("b", Configuration(), Outcome("ok"), {}, "bb"),
+    )
+    fault = Execution("b", Configuration(), Outcome("out_of_bounds"))
+    assert trials._with_faults([good, other], [good, fault]) == ([good, fault], True)
+    changed = Execution("a", Configuration(), Outcome("ok"), {}, "cc")
+    assert trials._with_faults([good, other], [changed, other]) == ([good, other], False)

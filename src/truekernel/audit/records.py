@@ -166,6 +166,8 @@ class MutantRecord(Record):
     quarantine: Literal["", "masked", "unobserved"] = ""
     survivor_confirmed: bool | None = None
     """For a mutant that some checker accepts: whether the mutant compiled alone gives the same bits on that checker's cases."""
+    repeats: dict[str, tuple[int, int]] = {}
+    """For a mutant that does not give the same bits twice on a GPU: by checker that accepted it, in how many repetitions it was rejected, and of how many."""
     reseeded: dict[str, bool] = {}
     """For each uniform-input checker that accepted it: whether other seeds of the same recipe would have rejected it."""
     worst: float | None = None

@@ -25,6 +25,9 @@ from truekernel.numerics.statistics import errors
 from truekernel.trial.stage import Request
 from truekernel.trial.witness import HonestRange, proves_wrong
 
+REPEATS = 20
+"""Repetitions of a mutant on a GPU that does not give the same bits twice."""
+
 
 def run_chunk(setup: ProblemSetup, program: str, mutants: Sequence[Mutant], seen: dict[str, str]) -> list[MutantRecord]:
     """Records of `mutants`, in their order. `seen`: code hash -> first mutant that has it; what this chunk finds is added."""
@@ -60,15 +63,18 @@ def run_chunk(setup: ProblemSetup, program: str, mutants: Sequence[Mutant], seen
 def _run(setup: ProblemSetup, base: Base, mutant: Mutant, build: Build, own: Build, code: str) -> MutantRecord:
     """Everything about one unique mutant but its hazards. The suites run on the shared build, and what a checker accepts there must
     repeat on the mutant alone, where else the suites are run again; the witness is looked for on the mutant alone."""
-    executions = _suites(setup, build)
+    gpu = setup.device.name == "cuda"
+    executions, first = _with_first_witness(setup, own) if gpu else (_suites(setup, build), [])
     repeated, again = _repeated(setup, executions, own)
     if repeated is False and build is not own:
         build, executions = own, _suites(setup, own)
         repeated, again = _repeated(setup, executions, own)
-    if repeated is False and setup.device.name == "cuda":
+    repeats: dict[str, tuple[int, int]] = {}
+    if repeated is False and gpu:
         executions, repeated = _with_faults(executions, again)
+        repeats = {} if repeated else _kills(setup, executions, own)
     # What does not repeat even alone (a race that the host decides) stays as it was seen, unconfirmed.
-    witness, tried = _search(setup, own)
+    witness, tried = _search(setup, own, first)
     both = [*executions, *tried]
     observed = any(base.hashes[e.case_id, e.configuration] != e.output_hash for e in both if e.outcome.status == "ok")
     statuses = {e.outcome.status for e in both}
@@ -82,6 +88,7 @@ def _run(setup: ProblemSetup, base: Base, mutant: Mutant, build: Build, own: Bui
         quarantine="" if witness else "masked" if observed else "unobserved",
         worst=None if witness else max((e.statistics["worst"] for e in both if e.outcome.status == "ok"), default=0.0),
         survivor_confirmed=repeated,
+        repeats=repeats,
         host_differs="host_differs" in statuses,
         infrastructure="infrastructure" in statuses,
         **ask(setup, own, _subject(setup, mutant)).fields(),
@@ -92,6 +99,30 @@ def _run(setup: ProblemSetup, base: Base, mutant: Mutant, build: Build, own: Bui
 def _suites(setup: ProblemSetup, build: Build) -> list[Execution]:
     """The suites of all checkers. A fault ends the suites that hold its case, not those of other checkers."""
     return setup.stage.execute(build.library, build.variant, build.plans, setup.requests, setup.series(setup.requests))
+
+
+def _with_first_witness(setup: ProblemSetup, own: Build) -> tuple[list[Execution], list[Execution]]:
+    """The suites and the first execution of the witness search, which is a series of its own, in one go: on a GPU each request has to wait for its turn."""
+    requests = [*setup.requests, *setup.witness_requests[:1]]
+    series = [*setup.series(setup.requests), *[1 << len(setup.checkers)] * len(setup.witness_requests[:1])]
+    found = setup.stage.execute(own.library, own.variant, own.plans, requests, series)
+    suites = set(setup.requests)
+    return (
+        [e for e in found if (e.case_id, e.configuration) in suites],
+        [e for e in found if (e.case_id, e.configuration) not in suites],
+    )
+
+
+def _kills(setup: ProblemSetup, executions: Sequence[Execution], own: Build) -> dict[str, tuple[int, int]]:
+    """For each checker that accepts a mutant which does not give the same bits twice: in how many of `REPEATS` repetitions it rejects."""
+    accepted = [
+        n for n, s in _judged(setup, {(e.case_id, e.configuration): e for e in executions}).items() if s == "accept"
+    ]
+    requests = list(dict.fromkeys(r for name in accepted for r in setup.suite_requests(name)))
+    found = setup.stage.execute(own.library, own.variant, own.plans, requests * REPEATS)
+    rounds = [found[at : at + len(requests)] for at in range(0, len(found), len(requests) or 1)]
+    verdicts = [_judged(setup, {(e.case_id, e.configuration): e for e in some}) for some in rounds]
+    return {name: (sum(v[name] == "reject" for v in verdicts), len(verdicts)) for name in accepted}
 
 
 def _repeated(setup: ProblemSetup, executions: Sequence[Execution], own: Build) -> tuple[bool | None, list[Execution]]:
@@ -116,13 +147,15 @@ def _with_faults(executions: Sequence[Execution], again: Sequence[Execution]) ->
     return [second if second.outcome.status != "ok" else first for first, second in both], same
 
 
-def _search(setup: ProblemSetup, own: Build) -> tuple[Witness | None, list[Execution]]:
-    """The first execution of the witness search that proves the mutant wrong, and all executions that were tried."""
+def _search(setup: ProblemSetup, own: Build, first: Sequence[Execution] = ()) -> tuple[Witness | None, list[Execution]]:
+    """The first execution of the witness search that proves the mutant wrong, and all executions that were tried. `first`: that of the first request, where it was
+    made already."""
     tried: list[Execution] = []
     # Most mutants fall to the first case; the rest then run in one go, which costs one process.
     for requests in (setup.witness_requests[:1], setup.witness_requests[1:4], setup.witness_requests[4:]):
+        made = first if requests == setup.witness_requests[:1] else ()
         one_series = [1] * len(requests)
-        for execution in setup.stage.execute(own.library, own.variant, own.plans, requests, one_series):
+        for execution in made or setup.stage.execute(own.library, own.variant, own.plans, requests, one_series):
             tried.append(execution)
             honest = setup.ranges[execution.case_id, execution.configuration]
             why = proves_wrong(execution, honest)
