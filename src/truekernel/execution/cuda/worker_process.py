@@ -135,11 +135,11 @@ class WorkerProcess:
             raise WorkerDiedError(str(error)) from None
 
     def hold(self, cases: Iterable[CaseMessage], title: str) -> None:
-        """Define cases that the worker lacks, with the contents that it lacks. Raises GpuMemoryError with `title`, WorkerDiedError."""
-        lacking = [case for case in cases if case.message["key"] not in self.cases]
+        """Define cases that the worker lacks, and send contents that it lacks. Raises GpuMemoryError with `title`, WorkerDiedError."""
+        wanted = list(cases)
         missing: dict[str, Data] = {}
         size = 0
-        for case in lacking:
+        for case in wanted:
             for name, data in case.contents.items():
                 if name not in self.contents and name not in missing:
                     missing[name] = data
@@ -148,7 +148,7 @@ class WorkerProcess:
                         self._send_contents(missing, title)
                         missing, size = {}, 0
         self._send_contents(missing, title)
-        messages = {case.message["key"]: case.message for case in lacking}
+        messages = {case.message["key"]: case.message for case in wanted if case.message["key"] not in self.cases}
         if messages:
             self.tell({"ask": "cases", "cases": list(messages.values())})
             self.cases.update(messages)
