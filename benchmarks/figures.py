@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import statistics
 import subprocess
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -61,8 +62,8 @@ def rows() -> list[dict[str, Any]]:
         )
     if audits := load("audit_speed.json"):
         full = audits[-1]
-        command = "python benchmarks/audit_speed.py --run runs/full --sample 4700 > results/audit_speed.json"
-        note = "all 73 programs, set-up included, on a machine that also ran test suites for most of the time"
+        command = "python benchmarks/audit_speed.py --run runs/full > results/audit_speed.json"
+        note = "all mutants of all programs, from planning to the summary"
         add("audit.cpu_mutants_per_s", full["unique_per_s"], "1/s", command, n=full["unique"], note=note)
         add("audit.cpu_peak_gb", full["peak_gb"], "GB", command, note="proportional set size of all processes")
     if demos := load("demo_speed.json"):
@@ -85,6 +86,43 @@ def rows() -> list[dict[str, Any]]:
     return found
 
 
+def gpu_rows() -> list[dict[str, Any]]:
+    """Figures of one H200 that no script of benchmarks/h200 adds itself."""
+    found = load("h200/kernelbench_equality.json")
+    if found is None:
+        return []
+    equal = [row["equal"] for row in found["equality"]]
+    ratios = [row["theirs_s"] / row["ours_s"] for row in found["timed"]]
+    command = (
+        "python benchmarks/h200/kernelbench_equality.py --kernelbench PATH --out results/h200/kernelbench_equality.json"
+    )
+    common = {"low": None, "high": None, "command": command, "where": "h200"}
+    machine = found["machine"]
+    common |= {
+        "machine": f"one {machine['gpu']}, {machine['cores']} cores",
+        "versions": {"python": machine["python"], "torch": machine["torch"], "truekernel": version("truekernel")},
+    }
+    unequal = "; ".join(f"{row['title']} of {row['problem']}" for row in found["equality"] if not row["equal"])
+    return [
+        {
+            "name": "gpu.kernelbench_verdicts_equal",
+            "value": sum(equal),
+            "n": len(equal),
+            "unit": "verdicts",
+            "note": f"40 mutants and {len(equal) - 40} honest variants; not equal: {unequal or 'none'}",
+            **common,
+        },
+        {
+            "name": "gpu.vs_kernelbench_eval",
+            "value": round(statistics.median(ratios), 1),
+            "n": len(ratios),
+            "unit": "times",
+            "note": f"median of ten problems, from {min(ratios):.0f} to {max(ratios):.0f}; two at shortened sizes; the candidate is our NVRTC export, which spares the evaluation the compilation of load_inline",
+            **common,
+        },
+    ]
+
+
 def main() -> None:
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
@@ -102,7 +140,9 @@ def main() -> None:
     }
     path = RESULTS / "figures.json"
     kept = json.loads(path.read_text()) if path.exists() else []
-    path.write_text(json.dumps([*kept, *({**row, **common} for row in rows())], indent=1) + "\n")
+    stamp = {"commit": commit, "date": common["date"]}
+    new = [*({**row, **common} for row in rows()), *({**row, **stamp} for row in gpu_rows())]
+    path.write_text(json.dumps([*kept, *new], indent=1) + "\n")
 
 
 if __name__ == "__main__":
