@@ -64,8 +64,7 @@ def audit(
     workers
         Worker processes. Default: one for each processor.
     device
-        Where kernels are executed: on this machine's processors, or on an NVIDIA GPU. With cpu,cuda on both, in RUN/cpu and RUN/cuda: the report is the GPU's, and
-        before it comes where the two disagree.
+        Where kernels are executed: on this machine's processors, on an NVIDIA GPU, or on both, which tells where they disagree.
     sanitise
         On a GPU, run survivors and mutants that nothing proves wrong under compute-sanitizer too.
     run
