@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from truekernel.checkers.checker import ACCEPT, Judgement
+from truekernel.checkers.external_child import safe_text
 from truekernel.checkers.external_command import CommandChecker
 from truekernel.export import Subject
 from truekernel.model import Execution
@@ -13,6 +14,10 @@ from truekernel.model import Execution
 if TYPE_CHECKING:
     from truekernel.audit.builds import Build
     from truekernel.audit.setup import ProblemSetup
+
+
+LONGEST_REASON = 1000
+"""Characters of a reason that are stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +65,11 @@ def ask(setup: ProblemSetup, build: Build | None, subject: Subject | None) -> Op
 
 
 def _note(name: str, said: Judgement, accepted: list[str], rejected: dict[str, str], broken: dict[str, str]) -> None:
+    """Reasons may hold a user's text: what is stored can always be encoded, and a checker that is broken always has one."""
+    why = safe_text(said.why, LONGEST_REASON)
     if said.verdict == "accept":
         accepted.append(name)
     elif said.verdict == "reject":
-        rejected[name] = said.why
+        rejected[name] = why
     else:
-        broken[name] = said.why
+        broken[name] = why or "gives no reason"

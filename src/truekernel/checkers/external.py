@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from truekernel.cases import suite_seed
 from truekernel.checkers.checker import ACCEPT, Judgement, fault
+from truekernel.checkers.external_child import one_or_all, said
+from truekernel.checkers.external_process import CallableProcess, ChildBrokenError
 from truekernel.checkers.flat import OFFICIAL_TRIALS, PUBLISHED
 from truekernel.checkers.kernelbench import SEEDS
 from truekernel.errors import BadInputError
@@ -23,10 +26,13 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class ExternalChecker:
     """Judges tensors. `function` gets the reference's and the candidate's output (a tensor, or a tuple of them where a problem has several) on the five official
-    cases and says whether it accepts: True, False or a `Judgement`. One that raises or returns anything else is broken: undetermined, with the reason."""
+    cases and says whether it accepts: True, False or a `Judgement`. One that raises or returns anything else is broken: undetermined, with the reason.
+
+    Where it is a `CallableProcess` (as `load_external` makes it) it is called there, and one that ends, hangs or breaks that process is broken too; a plain function is called here.
+    """
 
     name: str
-    function: Callable[[Any, Any], Any]
+    function: CallableProcess | Callable[[Any, Any], Any]
     version: str = ""
     source_url: str = ""
     tolerances: tuple[Tolerance, ...] = ()
@@ -60,38 +66,35 @@ class ExternalChecker:
         found = fault([execution]) if execution is not None else None
         if found is not None:
             return found
-        try:
-            answer = self.function(_copied(reference), _copied(candidate))
-        except Exception as error:
-            return Judgement("undetermined", f"{self.name} raised {type(error).__name__}: {error}".splitlines()[0])
-        if isinstance(answer, Judgement):
-            return answer
-        if isinstance(answer, bool) or type(answer).__name__ in ("bool_", "bool"):
-            return ACCEPT if answer else Judgement("reject", f"{self.name} says no")
-        return Judgement("undetermined", f"{self.name} returned {type(answer).__name__}, not True or False")
-
-
-def _copied(tensors: Sequence[torch.Tensor]) -> torch.Tensor | tuple[torch.Tensor, ...]:
-    copies = tuple(tensor.clone() for tensor in tensors)
-    return copies[0] if len(copies) == 1 else copies
+        if isinstance(self.function, CallableProcess):
+            verdict, why = self.function.ask(reference, candidate)
+        else:
+            copies = [[tensor.clone() for tensor in side] for side in (reference, candidate)]
+            verdict, why = said(self.function, *(one_or_all(side) for side in copies))
+        if verdict == "accept":
+            return ACCEPT
+        if verdict == "reject":
+            return Judgement("reject", why or f"{self.name} says no")
+        return Judgement("undetermined", f"{self.name} {why}")
 
 
 def load_external(name: str) -> ExternalChecker:
-    """The checker named "package.module:function" (the current directory is searched too). Raises BadInputError when it can't be imported."""
-    import os
-    import sys
+    """The checker named "package.module:function" (the current directory is searched too), in a process that is kept for all its calls.
 
-    module_name, _, attribute = name.partition(":")
-    if not module_name or not attribute:
+    The same name gives the same checker as long as the current directory stays: a process that broke is not started again. Raises BadInputError when it can't be imported.
+    """
+    module, _, attribute = name.partition(":")
+    if not module or not attribute:
         raise BadInputError(f"checker '{name}' is not of the form package.module:function")
-    if os.getcwd() not in sys.path:  # noqa: PTH109
-        sys.path.insert(0, os.getcwd())  # noqa: PTH109
+    return _loaded(name, module, attribute, Path.cwd())
+
+
+@cache
+def _loaded(name: str, module: str, attribute: str, directory: Path) -> ExternalChecker:  # noqa: ARG001
     try:
-        found: Any = importlib.import_module(module_name)
-        for part in attribute.split("."):
-            found = getattr(found, part)
-    except Exception as error:
-        raise BadInputError(f"checker '{name}' can't be imported: {type(error).__name__}: {error}") from error
-    if not callable(found):
-        raise BadInputError(f"checker '{name}' is a {type(found).__name__}, not a function of (reference, candidate)")
-    return ExternalChecker(name, found)
+        return ExternalChecker(name, CallableProcess(module, attribute))
+    except ChildBrokenError as error:
+        why = str(error)
+    raise BadInputError(
+        f"checker '{name}' {why}" if why.startswith("is a ") else f"checker '{name}' can't be imported: {why}"
+    )
