@@ -20,6 +20,7 @@ def asked(monkeypatch):
 
     def run_audit(given, progress):
         options.append(given)
+        given.run_dir.mkdir(parents=True, exist_ok=True)  # as a real one does, for its store
         progress(Progress("mutants", 1, 4, 1.0, 3.0))
         return make_summary(per_rule=1)
 
