@@ -111,3 +111,26 @@ def test_collections_are_copies_in_the_order_of_families() -> None:
     assert all(name == program.name and Path(program.path).stem == name for name, program in named.items())
     named.clear()
     assert programs()
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("TRAITS = 5", "TRAITS must be a set or tuple of names"),
+        ("TRAITS = [[1]]", "TRAITS must be a set or tuple of names"),
+        ("BACKENDS = 7", "BACKENDS must be"),
+        ('BACKENDS = ("metal",)', "some of simt, cuda"),
+        ("PROBLEM = 5", "PROBLEM must be the name of a problem"),
+        ('PROBLEM = ["elu"]', "PROBLEM must be the name of a problem"),
+        ("TRAITS = {[]}", "must be a literal"),
+        ("x = " + "-" * 5000 + "1", "nested too deeply"),
+        ("x = '\0'", "mine.py:3:1: holds a NUL byte"),
+    ],
+)
+def test_constants_of_a_plan_are_what_they_should_be(tmp_path, line, why):
+    (tmp_path / "mine.cu").write_text("__global__ void f(float* x) { x[0] = 1; }\n")
+    (tmp_path / "mine.py").write_text(f'PROBLEM = "elu"\n\n{line}\n\ndef launch(run, inputs, axes): pass\n')
+    with pytest.raises(BadInputError) as raised:
+        load_program(tmp_path / "mine.cu")
+    assert why in str(raised.value)
+    assert "\n" not in str(raised.value)

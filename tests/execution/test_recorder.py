@@ -148,3 +148,61 @@ def test_bfloat16_rounds_to_nearest_even():
         wanted = torch.tensor(value, dtype=torch.float32).to(torch.bfloat16).view(torch.int16).item() & 0xFFFF
         assert int.from_bytes(pack(value, "__nv_bfloat16"), "little") == wanted
     assert pack(float("nan"), "__nv_bfloat16") == b"\xff\x7f"
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("sum(range(10**12))", "the limit is 1000000 entries"),
+        ("10**(10**9)", "more than 64 bits"),
+        ("2 << 10**9", "more than 64 bits"),
+        ("n = 3\n    n **= 10**9", "more than 64 bits"),
+        ("n = [3]\n    n[0] *= 2**63", "more than 64 bits"),
+        ('"a" * (10**10)', "the limit is 1000000"),
+        ("10**10 * [0]", "the limit is 1000000"),
+        ("n = [0]\n    while True: n = n + n", "the limit is 1000000"),
+        ("n = [0]\n    while True: n = [*n, *n]", "the limit is 1000000"),
+        ("n = 'a'\n    while True: n = f'{n}{n}'", "the limit is 1000000"),
+        ('f"{1:1000000000}"', "at most three digits"),
+        ('"%1000000000d" % 5', "use an f-string"),
+        ('"{:1000000000}".format(5)', "'format' is not available"),
+        ("list(map(sum, [range(10**6)] * 1000))", "more than 1000000 entries"),
+        ("-" * 5000 + "1", "nested too deeply"),
+        ("n = 1" + "+1" * 5000, "nested too deeply"),
+        ("inputs['x'].offset(10**18)", "outside of any address space"),
+        ("inputs['x'].offset(1e300)", "outside of any address space"),
+        ("run.buffers.clear()", "no attribute 'buffers'"),
+        ("run.launches.append(5)", "no attribute 'launches'"),
+        ("run._signatures", "'_signatures' is not available"),
+        ("for k in range(5000): run.empty((1,))", "more than 4096 buffers"),
+        ("run.empty((2**40, 2**40))", "GiB in all"),
+        ("run.empty([1] * 100)", "100 dimensions"),
+        ("try:\n        while True: pass\n    except Exception: pass", "does not end"),
+        ("try: pass\n    finally: pass", "'finally' is not available"),
+        ("try: pass\n    except: pass", "name the exceptions"),
+    ],
+)
+def test_what_no_plan_needs_ends_in_one_line(line, why):
+    marker = "    y = run.empty"
+    assert why in refusal(marker, f"    {line}\n{marker}")
+
+
+def test_ten_thousand_launches_are_enough():
+    call = 'run.launch("shift<256, float>", 1, 1, [inputs["x"], y, 1, n, n, True])'
+    assert "more than 10000 launches" in refusal("    return y", f"    for _ in range(10001): {call}\n    return y")
+
+
+def test_bounds_leave_ordinary_arithmetic_alone():
+    ordinary = """
+    assert 2**10 + (1 << 3) - 7 % 4 == 1029 and 2**-1 == 0.5 and (-2) ** 63 < 0 and pow(2, 3) == 8
+    assert [0] * 3 + [*[1, 2]] == [0, 0, 0, 1, 2] and (1, *(2,)) == (1, 2) and f"{n:5.2f}x{n!r}" == "1000.00x1000"
+    a = [1, 2]
+    a[1] += 3
+    a += [4]
+    assert a == [1, 5, 4] and isinstance(a, list) and isinstance(range(3), (tuple, range)) and not isinstance(n, float)
+    assert sum(k * k for k in range(4)) == 14 and list(map(max, [1, 2], [3, 0])) == [3, 2] and sorted({3, 1}) == [1, 3]
+    assert max(n, 3) == n and divmod(7, 2) == (3, 1) and dict(zip("ab", [1, 2])) == {"a": 1, "b": 2}
+    first, *rest = a
+    assert (first, rest) == (1, [5, 4]) and len(range(5, 0, -2)) == 3
+    y = run.empty"""
+    assert plan(PLAN.replace("\n    y = run.empty", ordinary)).launches == plan(PLAN).launches

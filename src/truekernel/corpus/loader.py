@@ -44,6 +44,7 @@ def load_program(path: str | Path, *, problem: str | None = None) -> Program:
     plan_source = _read(plan_path) if plan_path.exists() else None
     constants = _plan_constants(plan_source, plan_path) if plan_source is not None else {}
     problem = problem or constants.get("PROBLEM")
+    traits, backends = constants.get("TRAITS", ()), constants.get("BACKENDS", _BACKENDS)
     if problem is None:
         raise BadInputError(f"{cu}: no problem given: name one (--solves), or set PROBLEM in {plan_path.name}")
     if problem not in _problems():
@@ -59,8 +60,8 @@ def load_program(path: str | Path, *, problem: str | None = None) -> Program:
         problem=problem,
         source=source,
         plan_source=plan_source,
-        traits=frozenset(constants.get("TRAITS", ())),
-        backends=tuple(constants.get("BACKENDS", _BACKENDS)),
+        traits=frozenset(traits),
+        backends=tuple(backends),
         path=str(cu),
     )
 
@@ -95,10 +96,13 @@ def _families() -> list[str]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise BadInputError(f"can't read {path}: {why}") from None
+    if "\0" in text:
+        raise SourceError(str(path), text.count("\n", 0, text.index("\0")) + 1, 1, "holds a NUL byte: remove it")
+    return text
 
 
 def _plan_constants(text: str, path: Path) -> dict[str, Any]:
@@ -107,6 +111,8 @@ def _plan_constants(text: str, path: Path) -> dict[str, Any]:
         module = ast.parse(text)
     except SyntaxError as error:
         raise SourceError(str(path), error.lineno or 1, error.offset or 1, error.msg) from None
+    except (RecursionError, MemoryError):
+        raise BadInputError(f"{path}: an expression is nested too deeply: write it in several steps") from None
     if not any(isinstance(node, ast.FunctionDef) and node.name == "launch" for node in module.body):
         raise BadInputError(f"{path}: no function launch(run, inputs, axes): define it")
     constants: dict[str, Any] = {}
@@ -118,8 +124,24 @@ def _plan_constants(text: str, path: Path) -> dict[str, Any]:
         else:
             continue
         if target.id in ("PROBLEM", "TRAITS", "BACKENDS"):
-            constants[target.id] = _literal(value, target.id, path)
+            constants[target.id] = _constant(value, target.id, path)
     return constants
+
+
+def _constant(node: ast.expr, name: str, path: Path) -> object:
+    """The value of PROBLEM (a name), TRAITS or BACKENDS (several). Raises SourceError for anything else."""
+    value: Any = _literal(node, name, path)
+    if name == "PROBLEM":
+        good, wanted = isinstance(value, str), 'the name of a problem, such as "softmax"'
+    else:
+        several = isinstance(value, set | frozenset | tuple | list)
+        good = several and all(isinstance(entry, str) for entry in value)
+        wanted = "a set or tuple of names"
+    if name == "BACKENDS" and good and not (value and set(value) <= set(_BACKENDS)):
+        good, wanted = False, f"some of {', '.join(_BACKENDS)}"
+    if not good:
+        raise SourceError(str(path), node.lineno, node.col_offset + 1, f"{name} must be {wanted}")
+    return value
 
 
 def _literal(node: ast.expr, name: str, path: Path) -> object:
@@ -127,5 +149,5 @@ def _literal(node: ast.expr, name: str, path: Path) -> object:
         return set()
     try:
         return ast.literal_eval(node)
-    except ValueError:
+    except (ValueError, TypeError, MemoryError, RecursionError):
         raise SourceError(str(path), node.lineno, node.col_offset + 1, f"{name} must be a literal") from None

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import ast
 import math
 import re
-import shlex
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from types import FrameType, MappingProxyType, ModuleType
+from types import MappingProxyType
 from typing import Any, Literal, NoReturn, cast
 
 from truekernel.errors import BadInputError, PlanError
+from truekernel.execution.plan_language import FILE, Stopped, Watch, prepared, scope
 from truekernel.execution.scalars import TYPES, convert
 from truekernel.model import (
     ITEM_BYTES,
@@ -35,14 +34,13 @@ MOST_BLOCK: Dim3 = (1024, 1024, 64)
 MOST_GRID: Dim3 = (2**31 - 1, 65535, 65535)
 MOST_SHARED = 227 * 1024
 """Limits of one launch on current GPUs (CUDA C++ Programming Guide, table "Technical specifications per compute capability")."""
-MOST_STEPS = 1_000_000
 MOST_BYTES = 1 << 34
-_FILE = "<launch plan>"
+MOST_LAUNCHES = 10_000
+MOST_BUFFERS = 4096
+MOST_RANK = 64
+MOST_OFFSET = 1 << 46
+"""Bytes; beyond it lies no address that a process can have."""
 _EXPRESSION = re.compile(r"\s*(?:::)?([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)\s*(?:<.*>)?\s*", re.DOTALL)
-_BUILTINS = shlex.split(
-    "abs all any bool dict divmod enumerate float int isinstance len list map max min pow range reversed round set sorted str sum "
-    "tuple zip ArithmeticError AssertionError Exception KeyError TypeError ValueError True False None"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,10 @@ class Handle:
 
     def offset(self, elements: int) -> Handle:
         """A pointer `elements` elements further on."""
-        return replace(self, first=self.first + int(elements))
+        first = self.first + int(elements)
+        if abs(first) * ITEM_BYTES[self.dtype] > MOST_OFFSET:
+            raise PlanError("offset: the place is outside of any address space")
+        return replace(self, first=first)
 
 
 def trace(
@@ -86,6 +87,7 @@ class Recorder:
         self._signatures = signatures
         self._problem = problem
         self._axes = axes
+        self._bytes = 0
         self.buffers: list[BufferSpec] = []
         self.launches: list[Launch] = []
         named = {
@@ -118,8 +120,12 @@ class Recorder:
             raise PlanError(f"block {sizes[1]} has {threads} threads: the limit is {MOST_THREADS}")
         if not isinstance(shared, int) or not 0 <= shared <= MOST_SHARED:
             raise PlanError(
-                f"shared={shared!r} bytes of dynamic shared memory: whole numbers from 0 to {MOST_SHARED} are legal"
+                f"shared={_brief(shared)} bytes of dynamic shared memory: whole numbers from 0 to {MOST_SHARED} are legal"
             )
+        if len(self.launches) >= MOST_LAUNCHES:
+            raise PlanError(f"more than {MOST_LAUNCHES} launches")
+        if not isinstance(stream, int) or not 0 <= stream < 2**31:
+            raise PlanError(f"stream={_brief(stream)}: give a small whole number")
         self.launches.append(
             Launch(kernel, *sizes, self._arguments(kernel, tuple(args)), int(shared), bool(cooperative), int(stream))
         )
@@ -141,16 +147,21 @@ class Recorder:
     def _new(self, shape: int | Iterable[int], dtype: str, init: Literal["empty", "zeros"]) -> Handle:
         lengths = (shape,) if isinstance(shape, int) else tuple(shape)
         if not all(isinstance(n, int) and n >= 0 for n in lengths):
-            raise PlanError(f"shape {lengths}: lengths are whole numbers and not negative")
+            raise PlanError(f"shape {_brief(lengths)}: lengths are whole numbers and not negative")
+        if len(lengths) > MOST_RANK:
+            raise PlanError(f"a buffer of {len(lengths)} dimensions: the limit is {MOST_RANK}")
         if dtype not in ITEM_BYTES:
-            raise PlanError(f"dtype {dtype!r}: known are {', '.join(ITEM_BYTES)}")
+            raise PlanError(f"dtype {_brief(dtype)}: known are {', '.join(ITEM_BYTES)}")
         return self._add(f"{init}{len(self.buffers)}", lengths, cast(DType, dtype), init)
 
     def _add(self, name: str, shape: tuple[int, ...], dtype: DType, init: Literal["input", "empty", "zeros"]) -> Handle:
+        if len(self.buffers) >= MOST_BUFFERS:
+            raise PlanError(f"more than {MOST_BUFFERS} buffers")
         spec = BufferSpec(name, shape, dtype, init)
-        total = sum(b.nbytes for b in self.buffers) + spec.nbytes
+        total = self._bytes + spec.nbytes
         if total > MOST_BYTES:
             raise PlanError(f"buffers of {total / 2**30:.1f} GiB in all: the limit is {MOST_BYTES >> 30} GiB")
+        self._bytes = total
         self.buffers.append(spec)
         return Handle(len(self.buffers) - 1, shape, dtype)
 
@@ -165,6 +176,18 @@ class Recorder:
         if len(args) != len(params):
             raise PlanError(f"kernel '{match[1]}' takes {len(params)} arguments, {len(args)} given")
         return tuple(_argument(match[1], p, a) for p, a in zip(params, args, strict=True))
+
+
+class Run:
+    """What a plan sees of its recorder: it can ask for buffers and launches, and take nothing back."""
+
+    __slots__ = ("empty", "inputs", "launch", "zeros")
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.empty = recorder.empty
+        self.zeros = recorder.zeros
+        self.launch = recorder.launch
+        self.inputs = recorder.inputs
 
 
 def _argument(kernel: str, parameter: Parameter, value: Any) -> BufferArg | ScalarArg:
@@ -197,80 +220,33 @@ def _dim3(what: str, size: int | Iterable[int], most: Dim3) -> Dim3:
 
 def _call(text: str, recorder: Recorder, axes: Axes) -> Any:
     """Result of the plan's `launch`, every failure as a PlanError with a line."""
-    module = _module(text)
-    watch = _Watch()
+    module = prepared(text)
+    watch = Watch()
     before = sys.gettrace()
-    sys.settrace(watch)
     try:
-        exec(compile(module, _FILE, "exec"), scope := _scope())
-        launch = scope.get("launch")
+        code = compile(module, FILE, "exec")
+        sys.settrace(watch)
+        exec(code, seen := scope())
+        launch = seen.get("launch")
         if not callable(launch):
             raise PlanError("no function launch(run, inputs, axes)")
-        return launch(recorder, recorder.inputs, dict(axes))
-    except PlanError as error:
+        return launch(Run(recorder), recorder.inputs, dict(axes))
+    except (PlanError, Stopped) as error:
         _fail(error, str(error))
     except KeyError as error:
         _fail(error, f"no input, axis or key {error}: inputs {list(recorder.inputs)}, axes {list(axes)}")
     except BadInputError:
         raise
     except Exception as error:
-        _fail(error, f"{type(error).__name__}: {error}")
+        _fail(error, f"{type(error).__name__}: {str(error)[:200]}")
     finally:
         sys.settrace(before)
-
-
-def _module(text: str) -> ast.Module:
-    try:
-        module = ast.parse(text, _FILE)
-    except (SyntaxError, ValueError) as error:
-        line = getattr(error, "lineno", None)
-        raise PlanError(f"launch plan, line {line}: {getattr(error, 'msg', error)}") from None
-    for node in ast.walk(module):
-        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-        if name.startswith("__"):
-            raise PlanError(
-                f"launch plan, line {getattr(node, 'lineno', None)}: '{name}' is not available in a launch plan"
-            )
-    return module
-
-
-def _scope() -> dict[str, Any]:
-    import builtins
-
-    allowed = {name: getattr(builtins, name) for name in _BUILTINS}
-    return {"__builtins__": {**allowed, "__import__": _import}, "__name__": "launch_plan", "math": math}
-
-
-def _import(name: str, *_: object, **__: object) -> ModuleType:
-    if name == "math":
-        return math
-    if name == "__future__":
-        import __future__
-
-        return __future__
-    raise PlanError(f"import of '{name}': a launch plan may import math only")
-
-
-class _Watch:
-    """Counts the plan's instructions as they run, so that a plan that never ends still ends."""
-
-    def __init__(self) -> None:
-        self._steps = 0
-
-    def __call__(self, frame: FrameType, _event: str, _argument: object) -> Callable[..., Any] | None:
-        if frame.f_code.co_filename != _FILE:
-            return None
-        frame.f_trace_opcodes = True
-        self._steps += 1
-        if self._steps > MOST_STEPS:
-            raise PlanError(f"does not end within {MOST_STEPS} steps")
-        return self
 
 
 def _fail(error: BaseException, why: str) -> NoReturn:
     line, trace_back = None, error.__traceback__
     while trace_back is not None:
-        if trace_back.tb_frame.f_code.co_filename == _FILE:
+        if trace_back.tb_frame.f_code.co_filename == FILE:
             line = trace_back.tb_lineno
         trace_back = trace_back.tb_next
     place = f"line {line}: " if line else ""
