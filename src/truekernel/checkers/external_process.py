@@ -72,7 +72,7 @@ class CallableProcess:
         finally:
             os.close(child_requests)
             os.close(child_answers)
-        self.close = weakref.finalize(self, _end, self._process, (self._requests, self._answers))
+        self.close = weakref.finalize(self, _end, os.getpid(), self._process, (self._requests, self._answers))
         os.set_blocking(self._requests, False)
         os.set_blocking(self._answers, False)
         path = [entry for entry in sys.path if isinstance(entry, str)]
@@ -199,8 +199,10 @@ def _raw(tensor: torch.Tensor) -> memoryview:
     return memoryview(data)
 
 
-def _end(process: subprocess.Popen[bytes], descriptors: Sequence[int]) -> None:
-    """End a process and those that it started, at once."""
+def _end(owner: int, process: subprocess.Popen[bytes], descriptors: Sequence[int]) -> None:
+    """End a process and those that it started, at once. A copy of `owner` that ends leaves it alone."""
+    if os.getpid() != owner:
+        return
     for descriptor in descriptors:
         os.close(descriptor)
     with contextlib.suppress(ProcessLookupError, PermissionError):
