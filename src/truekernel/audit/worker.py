@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import gc
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -33,9 +35,7 @@ def audit_problem(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     programs = known_programs(job["own_programs"])
     where = device(job["device"], job["workers"], sanitise=job["sanitise"])
     setup = set_up(corpus.problems()[job["problem"]], [programs[name] for name in job["programs"]], checkers, where)
-    # What the set-up made lives as long as the process: the garbage collector need not look at it again.
-    gc.freeze()
-    with setup:
+    with setup, _settled():
         any(setup.stage.watch(base.library, base.plans, setup.requests[0][0]) for base in setup.bases.values())
         yield {"kind": "problem", "records": {setup.problem.name: setup.record.document()}}
         yield {"kind": "honest", "records": {record.id: record.document() for record in setup.honest}}
@@ -44,6 +44,24 @@ def audit_problem(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             rules = [mutation.rules()[rule] for rule in job["rules"]]
             mutants = [m for m in mutation.mutants(programs[name], rules) if m.id in wanted]
             yield from _program(setup, name, mutants, job["known"])
+
+
+@contextlib.contextmanager
+def _settled() -> Iterator[None]:
+    """What a set-up made lives as long as its problem: the garbage collector need not look at it meanwhile. Afterwards its memory goes back to the system."""
+    gc.freeze()
+    _give_back()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        gc.collect()
+        _give_back()
+
+
+def _give_back() -> None:
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def _program(

@@ -23,8 +23,9 @@ axis within a row so long that a thread takes hundreds of elements, and a grid h
 MORE_THAN_A_BLOCK = 520
 """Blocks that share one axis have up to 512 threads."""
 LONG_ELEMENTS = 300_000
-LOOPING_ELEMENTS = 2_300_000
-"""Where each element costs next to nothing: so many that the grid of a grid-stride loop is at its limit, and threads go round a second time."""
+LOOPING_ELEMENTS = 1_150_000
+"""Where each element costs next to nothing and the long axis lies in memory in order: so many that the grid of a grid-stride loop is at its limit (1024 blocks of 256 threads
+that take four elements each), and threads go round a second time."""
 LOOPING: tuple[str, ...] = ("elementwise", "activation")
 TILED: tuple[str, ...] = ("matmul", "convolution", "attention")
 """Families whose programs pad short axes to tiles, so that "long" would cost seconds."""
@@ -123,7 +124,8 @@ def _long(problem: Problem, small: Mapping[str, int]) -> dict[str, int]:
     name = max(free, key=lambda name: problem.axes[name].official)
     axis = problem.axes[name]
     step = math.gcd(axis.audit, *(length for length in axis.odd if length > 0))
-    most = LOOPING_ELEMENTS if problem.family in LOOPING else LONG_ELEMENTS
+    loops = problem.family in LOOPING and problem.inputs[0].shape[-1] == name
+    most = LOOPING_ELEMENTS if loops else LONG_ELEMENTS
     length = most // step * step
     while length > small[name] and _largest(problem, {**small, name: length}) > most:
         length = length // 2 // step * step
