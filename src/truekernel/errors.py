@@ -22,9 +22,10 @@ class UnknownNameError(BadInputError):
     def __init__(self, kind: str, name: str, known: list[str]) -> None:
         import difflib
 
-        near = difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+        near = difflib.get_close_matches(name[:200], known, n=3, cutoff=0.4)
         hint = f"did you mean {', '.join(near)}?" if near else f"known: {', '.join(sorted(known)[:12])}"
-        super().__init__(f"unknown {kind} '{name}': {hint}")
+        shown = name if len(name) <= 80 else f"{name[:77]}..."
+        super().__init__(f"unknown {kind} '{shown}': {hint}")
 
 
 class SourceError(BadInputError):

@@ -1,6 +1,9 @@
 """Calls that can't be right end with one line and exit code 2, and nothing is lost."""
 
+import os
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -87,3 +90,53 @@ def test_full_disk_is_a_failure_of_the_machine(capsys, monkeypatch):
         assert main(["rules"]) == 3
         monkeypatch.undo()
     assert "No space left on device" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("argv", "why"),
+    [
+        (["--rules", "benign"], "keeps the meaning of a kernel"),
+        (["--rules", ",,"], "',,' names nothing"),
+        (["--problems", ","], "',' names nothing"),
+        (["--checker", ""], "'' names nothing"),
+        (["--sample", "1.5"], "--sample 1.5: give a whole number"),
+        (["--workers", "two"], "--workers two: give a whole number"),
+        (["--run", "r" * 300], "File name too long"),
+        (["--checker", "k" * 500], "unknown checker '" + "k" * 77 + "...'"),
+    ],
+)
+def test_options_that_name_nothing_usable(argv, why, capsys):
+    run = [] if "--run" in argv else ["--run", "here"]
+    said = refused(["audit", "--problems", "softmax", *run, *argv], capsys)
+    assert why in said
+    assert len(said) < 600
+    assert not Path("here").exists()
+
+
+def test_mutants_of_what_is_no_fit_file(capsys):
+    os.mkfifo("fifo")
+    assert "not a file" in refused(["mutants", "fifo"], capsys)
+    assert "no such file" in refused(["mutants", "absent.cu"], capsys)
+    Path("nul.cu").write_bytes(b"__global__ void f(float* x) {}\n\0\n")
+    assert "nul.cu:2:1: holds a NUL byte" in refused(["mutants", "nul.cu"], capsys)
+    Path("large.cu").write_text("//" + "x" * (1 << 20))
+    assert "larger than 1 MiB" in refused(["mutants", "large.cu"], capsys)
+    Path("many.cu").write_text("".join(f"__global__ void f{k}(float* x) {{ x[0] = {k}; }}\n" for k in range(301)))
+    assert "holds 301 device functions" in refused(["mutants", "many.cu"], capsys)
+
+
+def test_mutants_of_standard_input():
+    source = "__global__ void f(float* x) { x[0] = x[1] + 1.0f; }\n"
+    command = [sys.executable, "-m", "truekernel", "mutants", "/dev/stdin"]
+    done = subprocess.run(command, input=source, capture_output=True, text=True, check=True)
+    assert "mutants: " in done.stdout
+
+
+def test_closed_and_narrow_outputs():
+    Path("a.cu").write_text("__global__ void f(float* x) { /* é */ x[0] = x[1] + 1.0f; }\n", encoding="utf-8")
+    command = f"{sys.executable} -m truekernel mutants a.cu --diff"
+    closed = subprocess.run(["sh", "-c", f"{command} >&-"], capture_output=True, text=True, check=False)
+    assert (closed.returncode, closed.stderr) == (0, "")
+    ascii_only = os.environ | {"PYTHONIOENCODING": "ascii"}
+    narrow = subprocess.run(["sh", "-c", command], env=ascii_only, capture_output=True, text=True, check=True)
+    assert "\\xe9" in narrow.stdout

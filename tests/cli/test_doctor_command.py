@@ -1,6 +1,7 @@
 import json
 
 from truekernel.cli import main
+from truekernel.execution.simt import toolchain
 
 
 def test_says_what_works_here(capsys):
@@ -33,8 +34,22 @@ def test_compiler_that_starts_but_can_not_compile(no_compilers, capsys):
     broken.chmod(0o755)
     assert main(["doctor"]) == 1
     out = capsys.readouterr().out
-    assert "missing  another compiler: gcc 13.0.0" in out
-    assert "missing  compiler: none of those above works" in out
+    assert "missing  compiler: gcc 13.0.0" in out
+    assert "Audits can't run here yet." in out
+
+
+def test_broken_compiler_that_audits_would_use_although_others_work(tmp_path, monkeypatch, capsys):
+    broken = tmp_path / "clang++-broken"
+    broken.write_text("#!/bin/sh\n[ $1 = --version ] && echo 'clang version 99.0.0' && exit 0\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("TRUEKERNEL_CXX", str(broken))
+    toolchain.default_compiler.cache_clear()
+    monkeypatch.setattr("truekernel.cli.doctor._failure", lambda one: "it fails" if "broken" in one.path else "")
+    assert main(["doctor"]) == 1
+    toolchain.default_compiler.cache_clear()
+    out = capsys.readouterr().out
+    assert "missing  compiler: clang 99.0.0" in out and "ok       another compiler" in out
+    assert "name one that works in TRUEKERNEL_CXX" in out
 
 
 def test_missing_library_is_named_with_its_mend(monkeypatch, capsys):

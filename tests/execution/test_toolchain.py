@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 from simt_cases import BLOCK_SUM, VADD, compiled, edited
 
-from truekernel.errors import BadInputError, CompilerMissingError
+from truekernel.errors import BadInputError, CompilerMissingError, MachineError
 from truekernel.execution import simt
 from truekernel.execution.simt import cache, toolchain
+from truekernel.execution.simt import compile as compile_module
 from truekernel.execution.simt.machine_code import code_hash
 from truekernel.execution.simt.preparation import prepared
+from truekernel.model import BufferArg, BufferSpec, Configuration, Launch, LaunchPlan
 
 
 @pytest.fixture
@@ -205,3 +207,38 @@ def test_entries_that_nobody_uses_are_dropped(tmp_path, monkeypatch):
         assert sorted(p.name for p in (tmp_path / "truekernel").iterdir()) == ["new", "used"]
     finally:
         cache.cache_root.cache_clear()
+
+
+@pytest.mark.parametrize("header", ["stdio.h", "cstdio"])
+@pytest.mark.parametrize("call", ["printf", "std::printf"])
+def test_printf_in_a_kernel_does_no_harm(header, call):
+    source = f'#include <{header}>\n__global__ void one(float* x) {{ {call}("%d\\n", 5); x[threadIdx.x] = 1.0f; }}\n'
+    buffers = (BufferSpec("x", (4,), "float32", "empty"),)
+    plan = LaunchPlan(buffers, (Launch("one", (1, 1, 1), (4, 1, 1), (BufferArg(0),)),), (0,))
+    library = simt.compile_single(source, ["one"])
+    assert not isinstance(library, simt.CompileFailure), library
+    with simt.Server(simt.default_compiler()) as server:
+        server.define("one", plan, {})
+        done = server.run(library, 0, [("one", Configuration())], keep_outputs=True)
+    assert done.executions[0].outcome.status == "ok", done.executions[0].outcome
+    assert done.outputs[0][0].tolist() == [1.0] * 4
+
+
+def test_a_full_disk_is_the_machines_fault(monkeypatch):
+    with pytest.raises(MachineError, match="no space left in TMPDIR"):
+        compile_module.check_space(
+            "fatal error: error in backend: IO failure on output stream: No space left on device"
+        )
+    compile_module.check_space("error: unknown type name 'flot'")
+    monkeypatch.setattr(compile_module, "LEAST_FREE", 1 << 62)
+    with pytest.raises(MachineError, match="no space left in TMPDIR"):
+        simt.compile_single("__global__ void f( {", ["f"])
+
+
+def test_a_compiler_that_no_shell_can_read(monkeypatch, fresh_choice):
+    monkeypatch.setenv("TRUEKERNEL_CXX", "clang++ 'x")
+    with pytest.raises(CompilerMissingError, match="does not run"):
+        simt.default_compiler()
+    assert simt.find_compilers()
+    with pytest.raises(BadInputError, match="does not run"):
+        toolchain.compiler_named("clang++ 'x")

@@ -34,6 +34,11 @@ def make_plan(options: AuditOptions) -> AuditPlan:
     programs = select_programs(options.problems) if options.problems or not options.programs else ()
     programs = (*programs, *own_programs(options.programs))
     rules = mutation.select(options.rules)
+    benign = [name for name, rule in rules.items() if rule.rule_class == "benign"]
+    if benign:
+        raise BadInputError(
+            f"--rules: '{benign[0]}' keeps the meaning of a kernel: audits take rules that make faults, and use all benign ones by themselves"
+        )
     everything = {program.name: tuple(mutation.mutants(program, rules)) for program in programs}
     if not any(everything.values()):
         raise BadInputError("no rule applies to the chosen programs: choose other --rules or --problems")

@@ -15,6 +15,7 @@ from truekernel.cli.checkers import checkers
 from truekernel.cli.doctor import doctor
 from truekernel.cli.export import export
 from truekernel.cli.mutants import mutants
+from truekernel.cli.output import open_streams
 from truekernel.cli.problems import problems
 from truekernel.cli.replay import replay
 from truekernel.cli.report import report
@@ -51,6 +52,7 @@ def application() -> App:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code. `argv`: without the program's name; None = that of the process."""
+    open_streams()
     try:
         result = application()(list(sys.argv[1:] if argv is None else argv), exit_on_error=False, print_error=False)
         sys.stdout.flush()

@@ -9,10 +9,12 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from truekernel.cli.names import names_of, whole
 from truekernel.cli.output import console
 
 DEFAULT_RUN = Path("runs/audit")
 _Plain = Parameter(negative="")
+_Whole = Parameter(converter=whole)
 
 
 def audit(
@@ -24,9 +26,9 @@ def audit(
     program: Annotated[list[Path] | None, Parameter(name=("--program", "--programs"), negative="")] = None,
     solves: str | None = None,
     rules: Annotated[list[str] | None, Parameter(name=("--rules", "--rule"), negative="")] = None,
-    sample: int | None = None,
-    seed: int = 0,
-    workers: int | None = None,
+    sample: Annotated[int | None, _Whole] = None,
+    seed: Annotated[int, _Whole] = 0,
+    workers: Annotated[int | None, _Whole] = None,
     device: Literal["cpu", "cuda", "cpu,cuda"] = "cpu",
     sanitise: Annotated[bool, _Plain] = False,
     run: Path = DEFAULT_RUN,
@@ -81,7 +83,6 @@ def audit(
     from truekernel.audit import run_audit
     from truekernel.audit.options import DEFAULT_CHECKERS, AuditOptions
     from truekernel.checkers import command_name
-    from truekernel.cli.names import names_of
     from truekernel.cli.progress import shown_progress
     from truekernel.cli.report import print_report
     from truekernel.corpus import load_program

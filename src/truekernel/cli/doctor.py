@@ -96,22 +96,24 @@ def _libraries() -> list[Finding]:
 
 
 def _compilers() -> list[Finding]:
-    """Every compiler that was found, tried on a kernel; the first that works is the one that audits use."""
+    """Every compiler that was found, tried on a kernel; audits use the one that is called "compiler" here, working or not."""
     from truekernel.errors import CompilerMissingError
     from truekernel.execution import simt
+    from truekernel.execution.simt.toolchain import VARIABLE
 
     try:
-        simt.default_compiler()
+        used = simt.default_compiler()
     except CompilerMissingError as error:
         return [Finding("compiler", False, str(error), INSTALL_COMPILER)]
     findings: list[Finding] = []
     for compiler in simt.find_compilers():
         failure = _failure(compiler)
-        first = not failure and not any(finding.good for finding in findings)
+        mend = f"{INSTALL_COMPILER}; or name one that works in {VARIABLE}"
         detail = f"{compiler.label} ({' '.join(compiler.command)})" + (f": {failure}" if failure else "")
-        findings.append(Finding("compiler" if first else "another compiler", not failure, detail))
-    if not any(finding.what == "compiler" for finding in findings):
-        findings.append(Finding("compiler", False, "none of those above works", INSTALL_COMPILER))
+        if compiler == used:
+            findings.insert(0, Finding("compiler", not failure, detail, mend if failure else ""))
+        else:
+            findings.append(Finding("another compiler", not failure, detail))
     return findings
 
 

@@ -46,7 +46,8 @@ def mutants(
     from truekernel.mutation import mutants_of_file
 
     made = mutants_of_file(file, names_of(rule))
-    _note_unread(file)
+    if file.is_file():
+        _note_unread(file)
     if write is not None:
         _write(made, write)
     if json:

@@ -9,18 +9,24 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from truekernel.errors import BadInputError
+from truekernel.errors import BadInputError, SourceError
 from truekernel.model import Edit, MadeBy, Mutant, Program, Site
 from truekernel.model.mutant import File
 from truekernel.mutation.registry import select
 from truekernel.mutation.rule import Rule
+from truekernel.source.deep import deep
 from truekernel.source.edits import apply_edits
 from truekernel.source.python_ast import PlanTree, parse_plan
 from truekernel.source.tree import Node, Tree, has_errors, parse_cuda
 
 _CONTEXT = 3
+_STREAMS = (Path("/dev/stdin"), Path("/dev/fd/0"))
+MOST_BYTES = 1 << 20
+MOST_FUNCTIONS = 300
+"""Of one file: every mutant holds the whole text, so that time and memory grow with the square of its size."""
 
 
+@deep
 def mutants(program: Program, rules: Mapping[str, Rule] | Iterable[Rule]) -> list[Mutant]:
     """All mutants that `rules` make of `program`, ordered by file (.cu first) and place.
 
@@ -38,6 +44,7 @@ def mutants(program: Program, rules: Mapping[str, Rule] | Iterable[Rule]) -> lis
     return made
 
 
+@deep
 def mutants_of_file(path: str | Path, rule_patterns: Iterable[str] = ()) -> list[Mutant]:
     """Mutants of a CUDA file that need not be a program of ours.
 
@@ -47,12 +54,21 @@ def mutants_of_file(path: str | Path, rule_patterns: Iterable[str] = ()) -> list
     path = Path(path)
     chosen = select(rule_patterns)
     try:
-        text = path.read_bytes().decode()
+        if not path.is_file() and path not in _STREAMS:
+            raise BadInputError(f"can't read {path}: {'not a file' if path.exists() else 'no such file'}")
+        text = path.read_bytes()[: MOST_BYTES + 1].decode()
     except OSError as error:
         raise BadInputError(f"can't read {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise BadInputError(f"{path} is not UTF-8 text (byte {error.start}): convert it first") from None
-    if not parse_cuda(text, str(path)).device_functions:
+    if len(text.encode()) > MOST_BYTES:
+        raise BadInputError(f"{path} is larger than {MOST_BYTES >> 20} MiB: give a smaller file")
+    if "\0" in text:
+        raise SourceError(str(path), text.count("\n", 0, text.index("\0")) + 1, 1, "holds a NUL byte: remove it")
+    functions = len(parse_cuda(text, str(path)).device_functions)
+    if functions > MOST_FUNCTIONS:
+        raise BadInputError(f"{path} holds {functions} device functions: the limit is {MOST_FUNCTIONS}, split the file")
+    if not functions:
         raise BadInputError(f"{path} holds no __global__ or __device__ function: nothing to mutate")
     return mutants(Program(path.stem, "", text, "", path=str(path)), chosen)
 

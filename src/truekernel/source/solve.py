@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from truekernel.errors import BadInputError
 from truekernel.model import ITEM_BYTES, Problem
 from truekernel.source.c_types import canonical
+from truekernel.source.deep import deep
 from truekernel.source.device import host_functions
 from truekernel.source.host_expressions import dim3, expression, python_name, refuse
 from truekernel.source.host_macros import definitions
@@ -36,6 +37,7 @@ _CALLS = {"sqrt": "math.sqrt", "min": "min", "max": "max"}
 _IGNORED_TYPES = re.compile(r"cudaError_t|cudaStream_t|cudaEvent_t|cudaError")
 
 
+@deep
 def translate_solve(text: str, problem: Problem | None = None, path: str = "<text>", *, name: str = "solve") -> str:
     """Translate the host function `name` of a CUDA file into the text of a launch plan for `problem`.
 

@@ -154,7 +154,11 @@ def expression_type(node: Node) -> CType | None:
     if node not in known:
         known[node] = None
         rule = _RULES.get(node.kind)
-        known[node] = rule(node) if rule else None
+        try:
+            known[node] = rule(node) if rule else None
+        except RecursionError:
+            del known[node]
+            raise
     return known[node]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,11 @@ from truekernel.execution.simt.work import work_path
 
 BATCH = 16
 """Members of one translation unit: more gains little and makes a failure dearer."""
+
+
+LEAST_FREE = 1 << 20
+"""Bytes: with less room than this, a failure of compiler or linker says nothing of the source."""
+_FULL = ("No space left on device", "Disk quota exceeded", "file truncated", "final close failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +113,11 @@ def build_unit(
             status, log = kit(tools.compiler, tools.options).compile(source, output)
         source.unlink()
     except OSError as error:
+        check_space(str(error))
         raise MachineError(f"can't write {source}: {error.strerror}") from None
     if status:
         output.unlink(missing_ok=True)
+        check_space(log)
         return Built(None, log or f"error: the compiler ended with status {status}")
     if gcc:
         label_dynamic_shared(output)
@@ -117,8 +125,21 @@ def build_unit(
         widen(output)
     status, log = tools.link(output, library)
     if status:
-        raise MachineError(f"{tools.linker[0]} failed: {log.strip().splitlines()[:1]}")
+        output.unlink(missing_ok=True)
+        library.unlink(missing_ok=True)
+        check_space(log)
+        said = (log.strip().splitlines() or [f"it ended with status {status}"])[0]
+        raise MachineError(f"{tools.linker[0]} failed: {said}")
     return Built(Library(library, output, kernels, tools.options.checked, members, variants))
+
+
+def check_space(log: str) -> None:
+    """Raise MachineError when a tool failed because there is no room for its files: that is never a fault of what it compiles."""
+    folder = work_path("").parent
+    if shutil.disk_usage(folder).free < LEAST_FREE or any(text in log for text in _FULL):
+        raise MachineError(
+            f"no space left in TMPDIR ({folder.parent.parent}): free some, or set TMPDIR to another folder"
+        )
 
 
 def failure(log: str, file: str) -> CompileFailure:

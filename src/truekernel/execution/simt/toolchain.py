@@ -53,7 +53,7 @@ def default_compiler() -> Compiler:
     """The compiler that is used when none is named. Raises CompilerMissingError when there is none."""
     chosen = os.environ.get(VARIABLE)
     if chosen:
-        compiler = _identify(tuple(shlex.split(chosen)))
+        compiler = _identify(_words(chosen))
         if compiler is None:
             raise CompilerMissingError(
                 f"{VARIABLE}='{chosen}' does not run: name a clang++, g++ or 'zig c++', or unset it"
@@ -68,10 +68,18 @@ def default_compiler() -> Compiler:
 
 def compiler_named(command: str) -> Compiler:
     """The compiler that `command` calls. Raises BadInputError when it does not run."""
-    compiler = _identify(tuple(shlex.split(command)))
+    compiler = _identify(_words(command))
     if compiler is None:
         raise BadInputError(f"compiler '{command}' does not run: name a clang++, g++ or 'zig c++'")
     return compiler
+
+
+def _words(command: str) -> tuple[str, ...]:
+    """Words of a command as a shell reads it; none where it can't be read so."""
+    try:
+        return tuple(shlex.split(command))
+    except ValueError:
+        return ()
 
 
 def _candidates() -> list[tuple[str, ...]]:
@@ -79,7 +87,7 @@ def _candidates() -> list[tuple[str, ...]]:
     names = [f"clang++-{n}" for n in range(_NEWEST, _OLDEST_CLANG - 1, -1)]
     names.insert(_NEWEST - 19 + 1, "clang++")
     names += ["g++", *(f"g++-{n}" for n in range(_NEWEST, _OLDEST_GCC - 1, -1))]
-    commands: list[tuple[str, ...]] = [tuple(shlex.split(chosen))] if chosen else []
+    commands: list[tuple[str, ...]] = [_words(chosen)] if chosen else []
     commands += [(name,) for name in names]
     zig = _zig()
     return [*commands, (zig, "c++")] if zig else commands

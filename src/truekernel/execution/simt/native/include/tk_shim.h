@@ -11,6 +11,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <limits>
 #include <type_traits>
@@ -97,6 +98,9 @@ static constexpr int warpSize = 32;
 template <class... Arguments>
 static inline int tk_printf(const char *, Arguments &&...) {
   return int(sizeof...(Arguments));
+}
+namespace std {
+using ::tk_printf;
 }
 #define printf(...) tk_printf(__VA_ARGS__)
 #define malloc(bytes) tk_heap_allocate(bytes)
