@@ -19,7 +19,7 @@ def one_line(capsys):
     [
         (["adit"], 'Did you mean "audit"?'),
         (["audit", "--smaple", "3"], "Did you mean --sample?"),
-        (["audit", "--sample", "many"], 'unable to convert "many" into int'),
+        (["audit", "--sample", "many"], "--sample many: give a whole number"),
         (["report"], "requires an argument"),
         (["rules", "drop-epsilom"], "did you mean drop-epsilon"),
         (["mutants", "missing.cu"], "can't read missing.cu"),
