@@ -6,10 +6,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
+from truekernel.audit.callables import ask
 from truekernel.checkers import Judgement, external, resolve
 from truekernel.checkers.external_child import LONGEST_TEXT, raised, safe_text, said
 from truekernel.checkers.external_process import CallableProcess, ChildBrokenError
@@ -343,3 +345,22 @@ def test_texts_are_made_safe():
     assert raised(ValueError()) == "raised ValueError"
     with pytest.raises(KeyboardInterrupt):
         said(lambda r, c: (_ for _ in ()).throw(KeyboardInterrupt), 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("judgement", "where", "stored"),
+    [
+        (Judgement("reject", "a\ud800\nb"), "rejected", {"mine": "a? b"}),
+        (Judgement("undetermined", ""), "broken", {"mine": "gives no reason"}),
+        (Judgement("accept"), "accepted", ("mine",)),
+    ],
+)
+def test_reasons_that_are_stored_can_be_encoded(judgement, where, stored):
+    checker = SimpleNamespace(needs_outputs=True, opinion=lambda reference, candidate, execution: judgement)
+    prepared = {"case": SimpleNamespace(expected=[SimpleNamespace(published=torch.ones(1))])}
+    setup = SimpleNamespace(
+        checkers={"mine": checker},
+        suite_requests=lambda name: [("case", Configuration())],
+        stage=SimpleNamespace(prepared=prepared),
+    )
+    assert getattr(ask(setup, None, None), where) == stored
