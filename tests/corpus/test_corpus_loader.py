@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -134,3 +135,9 @@ def test_constants_of_a_plan_are_what_they_should_be(tmp_path, line, why):
         load_program(tmp_path / "mine.cu")
     assert why in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_what_is_no_file_is_refused_and_does_not_block(tmp_path):
+    os.mkfifo(tmp_path / "pipe.cu")
+    with pytest.raises(BadInputError, match="not a file"):
+        load_program(tmp_path / "pipe.cu")

@@ -96,6 +96,8 @@ def _families() -> list[str]:
 
 def _read(path: Path) -> str:
     try:
+        if path.exists() and not path.is_file():
+            raise BadInputError(f"can't read {path}: not a file")
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
