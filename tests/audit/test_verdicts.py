@@ -43,7 +43,14 @@ def subject(*statuses):
         if status is not None
     )
     return HonestRecord(
-        id="x", problem="mse_loss", program="x", rule="", role="outer", independent=False, gate="", executions=executions
+        id="x",
+        problem="mse_loss",
+        program="x",
+        rule="",
+        role="outer",
+        independent=False,
+        gate="",
+        executions=executions,
     )
 
 
