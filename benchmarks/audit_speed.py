@@ -52,7 +52,7 @@ def watched(command: list[str]) -> tuple[float, float, int]:
 
     def watch() -> None:
         nonlocal peak
-        while not done.wait(0.5):
+        while not done.wait(2):
             peak = max(peak, sum(proportional_set(pid) for pid in descendants(process.pid)))
 
     watcher = threading.Thread(target=watch)

@@ -41,8 +41,8 @@ ADVERSARIAL_CASES = 4
 """The witness search tries adversarial schedules on its first cases only."""
 STALE = Configuration(fill="stale")
 """Memory that nobody has written holds what an allocator left, where it otherwise holds poison, which may happen to be what a kernel forgets to write."""
-STALE_RECIPE = "normal&parameters"
-"""The witness search tries stale memory on its cases of this recipe."""
+STALE_CASES = 2
+"""The witness search tries stale memory on its first cases only."""
 _OK = Outcome("ok")
 RESEEDED = 1 << 30
 """Added to the seeds of a uniform suite, modulo 2^31, to ask what other seeds would have caught."""
@@ -159,7 +159,7 @@ def _cases(problem: Problem, checkers: Mapping[str, Checker], device: Device) ->
     stage = Stage(device.runner(), problem, cases, _tolerances(checkers))
     adversarial = [configuration for configuration in ADVERSARIAL if configuration.schedule in device.schedules]
     search = requests_for(witnesses, [Configuration()]) + requests_for(witnesses[:ADVERSARIAL_CASES], adversarial)
-    search += requests_for([case for case in witnesses if case.recipe == STALE_RECIPE], [STALE])
+    search += requests_for(witnesses[:STALE_CASES], [STALE])
     return ProblemSetup(
         problem,
         device,
