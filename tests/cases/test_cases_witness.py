@@ -27,7 +27,21 @@ AXES = {
 
 def test_witness_shapes_use_no_length_of_any_suite():
     found = witness_shapes(problem_of(AXES, ("B", "N", "G")))
-    assert set(found) == {"above", "below", "tiles", "small", "medium", "three", "large", "many", "broad", "long"}
+    assert set(found) == {
+        "above",
+        "below",
+        "tiles",
+        "small",
+        "medium",
+        "three",
+        "eight",
+        "past",
+        "large",
+        "many",
+        "broad",
+        "long",
+    }
+    assert found["past"]["N"] % 64 == 1 and found["eight"]["N"] == 8
     assert found["many"]["B"] > 256 and found["long"]["N"] * found["long"]["B"] * 8 > 100_000
     for axes in found.values():
         assert axes["B"] not in {1, 2, 3}
@@ -50,7 +64,7 @@ def test_shapes_that_a_tensor_can_not_have_are_left_out():
 def test_witness_cases_can_all_be_made_and_are_in_their_own_range_of_seeds():
     problem = problem_of(AXES, ("B", "N"))
     cases = witness_cases(problem)
-    assert 10 <= len(cases) <= 24
+    assert 10 <= len(cases) <= 27
     assert all(is_witness_seed(case.seed) for case in cases)
     assert len({case.id for case in cases}) == len(cases)
     for case in cases:
@@ -66,3 +80,10 @@ def test_special_values_only_where_they_are_legal(legal):
 def test_a_problem_of_fixed_axes_keeps_its_lengths():
     axes = {"N": AxisSpec(64, 64, "group")}
     assert {case.axes for case in witness_cases(problem_of(axes, ("N",)))} == {(("N", 64),)}
+
+
+def test_axes_that_may_vary_differ_where_a_square_would_hide_which_is_which():
+    axes = {"M": AxisSpec(4096, 48, "feature", (1, 15)), "N": AxisSpec(4096, 48, "feature", (1, 17))}
+    found = witness_shapes(problem_of(axes, ("M", "N")))
+    assert all(found[shape]["M"] != found[shape]["N"] for shape in ("above", "below", "medium", "large", "broad"))
+    assert found["small"]["M"] == found["small"]["N"]

@@ -16,10 +16,13 @@ from truekernel.model import AxisSpec, Case, Problem
 from truekernel.model.lengths import lengths
 from truekernel.numerics.formats import FORMATS
 
-SHAPES = ("above", "below", "tiles", "small", "medium", "three", "large", "many", "broad", "long")
-"""Names of the witness shapes: just above the audit lengths, just below, whole multiples of 32 (or 8) of long axes, a few elements, about half, three; "large": spatial
+SHAPES = ("above", "below", "tiles", "small", "medium", "three", "eight", "past", "large", "many", "broad", "long")
+"""Names of the witness shapes: just above the audit lengths, just below, whole multiples of 32 (or 8) of long axes, a few elements, about half, three; "eight": two vectors of
+four; "past": one more than a multiple of 64 on reduction and feature axes, so that the last tile holds one element; "large": spatial
 axes of twice the audit length, where an image no longer fits one block; "many", "broad": batch or feature axes longer than a block, all else a few elements; "long": one
 axis within a row so long that a thread takes hundreds of elements, and a grid hundreds of blocks, all else a few."""
+UNEQUAL = ("above", "below", "medium", "large", "broad")
+"""Shapes in which no two axes that may vary have the same length."""
 MORE_THAN_A_BLOCK = 264
 """Blocks that share one axis have up to 256 threads. More rows cost a block each in most programs."""
 LONG_ELEMENTS = 300_000
@@ -51,6 +54,9 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("normal*300", "medium"),
     ("normal&parameters", "large"),
     ("normal*300", "tiles"),
+    ("ramp*1000", "eight"),
+    ("ramp*-1000", "eight"),
+    ("normal&parameters", "past"),
     ("normal&parameters", "broad"),
     ("normal&parameters", "long"),
     ("normal*300", "many"),
@@ -89,17 +95,38 @@ def witness_shapes(problem: Problem) -> dict[str, dict[str, int]]:
     }
     if problem.family not in TILED:
         found["long"] = _long(problem, found["small"])
+    found |= {shape: _apart(problem, found[shape]) for shape in UNEQUAL}
     legal = {shape: axes for shape, axes in found.items() if is_legal(problem, axes)}
     return {"above": problem.audit_axes()} | legal
 
 
+def _apart(problem: Problem, axes: dict[str, int]) -> dict[str, int]:
+    """The lengths, with those that are equal to an earlier axis' moved on, where both axes may vary: a square hides which axis is which."""
+    found: dict[str, int] = {}
+    for name, length in axes.items():
+        axis = problem.axes[name]
+        step = _step(axis)
+        while (
+            step and length > 8 * step and any(length == other and _step(problem.axes[o]) for o, other in found.items())
+        ):
+            length = _unused(axis, length + step, step)  # noqa: PLW2901
+        found[name] = length
+    return found
+
+
+def _step(axis: AxisSpec) -> int:
+    """What all lengths of an axis are multiples of; 0 for one that may not vary."""
+    positive = [length for length in axis.odd if length > 0]
+    return math.gcd(axis.audit, *positive) if positive else 0
+
+
 def _length(axis: AxisSpec, shape: str) -> int:
     """A length of one axis that no suite uses, near what the shape's name says."""
-    positive = [length for length in axis.odd if length > 0]
-    if not positive:
+    step = _step(axis)
+    if not step:
         return axis.audit
-    step = math.gcd(axis.audit, *positive)
     tile = math.lcm(step, 32 if axis.audit >= 64 else 8) if axis.audit >= 16 else step  # short axes have no tiles
+    tiled = axis.kind in ("reduction", "feature") and axis.audit >= 16
     wanted = {
         "above": axis.audit + step,
         "below": axis.audit - step,
@@ -107,22 +134,24 @@ def _length(axis: AxisSpec, shape: str) -> int:
         "small": 2 * step,
         "medium": (axis.audit // 2 // step) * step + step,
         "three": 3 * step,
+        "eight": 8 * step,
+        "past": max(axis.audit // (64 * step), 1) * 64 * step + step if tiled else 2 * step,
         "large": (2 * axis.audit if axis.kind == "spatial" else axis.audit) + 2 * step,
         "many": -(-MORE_THAN_A_BLOCK // step) * step if axis.kind == "batch" else 2 * step,
         "broad": -(-MORE_THAN_A_BLOCK // step) * step if axis.kind == "feature" else 2 * step,
     }[shape]
-    return _unused(axis, wanted, tile if shape == "tiles" else step)
+    return _unused(axis, wanted, {"tiles": tile, "past": 64 * step if tiled else step}.get(shape, step))
 
 
 def _long(problem: Problem, small: Mapping[str, int]) -> dict[str, int]:
     """The small lengths, but for the axis of the greatest official length among those that may vary, batch axes last: many rows cost a block each."""
-    free = [name for name, axis in problem.axes.items() if any(length > 0 for length in axis.odd)]
+    free = [name for name, axis in problem.axes.items() if _step(axis)]
     if not free:
         return dict(small)
     free = [name for name in free if problem.axes[name].kind != "batch"] or free
     name = max(free, key=lambda name: problem.axes[name].official)
     axis = problem.axes[name]
-    step = math.gcd(axis.audit, *(length for length in axis.odd if length > 0))
+    step = _step(axis)
     loops = problem.family in LOOPING and problem.inputs[0].shape[-1] == name
     most = LOOPING_ELEMENTS if loops else LONG_ELEMENTS
     length = most // step * step
