@@ -1,17 +1,20 @@
 """Collect the measured figures of results/*.json into results/figures.json, newest last.
 
-    python benchmarks/figures.py
+    python benchmarks/figures.py                       # all of them
+    python benchmarks/figures.py "audit.cpu*" "gpu.*"  # those that were measured at this commit
 
 Reads what the other benchmarks wrote, and demo_speed.json, which holds the seconds and counts of `make demo`'s report; a missing file leaves its figures out.
 """
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import os
 import platform
 import statistics
 import subprocess
+import sys
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -141,7 +144,9 @@ def main() -> None:
     path = RESULTS / "figures.json"
     kept = json.loads(path.read_text()) if path.exists() else []
     stamp = {"commit": commit, "date": common["date"]}
+    wanted = sys.argv[1:] or ["*"]
     new = [*({**row, **common} for row in rows()), *({**row, **stamp} for row in gpu_rows())]
+    new = [row for row in new if any(fnmatch.fnmatchcase(row["name"], pattern) for pattern in wanted)]
     path.write_text(json.dumps([*kept, *new], indent=1) + "\n")
 
 
