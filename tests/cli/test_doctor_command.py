@@ -65,3 +65,19 @@ def test_sanitised_build_that_sees_no_missing_barrier(monkeypatch, capsys):
     monkeypatch.setattr(doctor, "_PROBE", doctor._PROBE.replace("__syncthreads();", "__syncthreads ();"))
     assert main(["doctor"]) == 1
     assert "its sanitised kernel ends in ok" in capsys.readouterr().out
+
+
+def test_a_gpu_is_told_of_and_not_needed(monkeypatch, capsys):
+    from truekernel.errors import GpuMissingError
+    from truekernel.execution import cuda
+
+    def none():
+        raise GpuMissingError("no NVIDIA driver")
+
+    monkeypatch.setattr(cuda, "device_info", none, raising=False)
+    assert main(["doctor"]) == 0
+    assert "missing  GPU: no NVIDIA driver (only --device cuda needs one)" in capsys.readouterr().out
+    found = cuda.DeviceInfo("NVIDIA H200", "sm_90", 143 << 30, 13000)
+    monkeypatch.setattr(cuda, "device_info", lambda: found, raising=False)
+    assert main(["doctor"]) == 0
+    assert "NVIDIA H200 (sm_90)" in capsys.readouterr().out

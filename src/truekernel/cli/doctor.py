@@ -6,6 +6,7 @@ import os
 import platform
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,6 +26,8 @@ __global__ void probe(const float* x, float* y) {
     y[threadIdx.x] = tile[31 - threadIdx.x];
 }
 """
+_OPTIONAL = ("another compiler", "GPU")
+"""Audits on a CPU run without them."""
 _LIBRARIES = ("torch", "numpy", "scipy", "tree-sitter", "tree-sitter-cuda", "pydantic")
 
 
@@ -46,8 +49,8 @@ def doctor(*, json: Annotated[bool, Parameter(negative="")] = False) -> int:
     json
         Print one JSON document.
     """
-    findings = [_machine(), *_libraries(), *_compilers()]
-    able = all(finding.good for finding in findings if finding.what != "another compiler")
+    findings = [_machine(), *_libraries(), *_compilers(), _gpu()]
+    able = all(finding.good for finding in findings if finding.what not in _OPTIONAL)
     if json:
         print_json({"able": able, "findings": [asdict(finding) for finding in findings]})
         return 0 if able else 1
@@ -58,6 +61,22 @@ def doctor(*, json: Annotated[bool, Parameter(negative="")] = False) -> int:
             out.print(f"         mend: {finding.mend}", style="bold", soft_wrap=True)
     out.print("This machine can run audits (no GPU is needed)." if able else "Audits can't run here yet.")
     return 0 if able else 1
+
+
+def _gpu() -> Finding:
+    """The first GPU, which only `--device cuda` needs."""
+    from truekernel.errors import GpuMissingError
+    from truekernel.execution import cuda
+
+    try:
+        found = cuda.device_info()
+    except GpuMissingError as error:
+        return Finding("GPU", False, f"{error} (only --device cuda needs one)")
+    if find_spec("cuda") is None or find_spec("cuda.core") is None:
+        return Finding(
+            "GPU", False, f"{found.name} ({found.arch}), without cuda.core", "pip install 'truekernel[cuda]'"
+        )
+    return Finding("GPU", True, f"{found.name} ({found.arch}), {found.memory / 2**30:.0f} GiB")
 
 
 def _machine() -> Finding:
