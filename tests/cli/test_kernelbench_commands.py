@@ -86,20 +86,14 @@ def test_an_audit_refuses_a_command_that_is_not_there(capsys):
     assert "no program 'no_such_program_here'" in capsys.readouterr().err
 
 
+def one_mutant(run):
+    """Arguments of an audit of a single mutant."""
+    return ["--problems", "sum_dim", "--rules", "swap-add-sub", "--sample", "1", "--workers", "1", "--run", str(run)]
+
+
 def test_an_audit_asks_commands_and_exports_what_it_ran(tmp_path, capsys):
     run = tmp_path / "run"
-    arguments = [
-        "--problems",
-        "sum_dim",
-        "--rules",
-        "swap-add-sub",
-        "--sample",
-        "1",
-        "--workers",
-        "1",
-        "--run",
-        str(run),
-    ]
+    arguments = one_mutant(run)
     commands = ["true {candidate_output}", "false {candidate_output}", "sh -c 'exit 7' {candidate_output}"]
     asked = [word for text in commands for word in ("--checker-cmd", text)]
     assert main(["audit", *asked, *arguments, "--json"]) == 0
@@ -122,18 +116,7 @@ def test_an_audit_asks_commands_that_judge_files(tmp_path, capsys):
     run = tmp_path / "run"
     finds, misses = "grep -q 'class ModelNew' {candidate}", "grep -q 'no such text' {candidate}"
     asked = [word for text in (finds, misses) for word in ("--checker-cmd", text)]
-    arguments = [
-        "--problems",
-        "sum_dim",
-        "--rules",
-        "swap-add-sub",
-        "--sample",
-        "1",
-        "--workers",
-        "1",
-        "--run",
-        str(run),
-    ]
+    arguments = one_mutant(run)
     assert main(["audit", *asked, *arguments, "--json"]) == 0
     scores = {score["name"]: score for score in json.loads(capsys.readouterr().out)["checkers"]}
     accepts, rejects = scores[f"cmd@300:{finds}"], scores[f"cmd@300:{misses}"]
