@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from truekernel.checkers.checker import ACCEPT, Judgement
+from truekernel.checkers.checker import ACCEPT, Judgement, judges_outputs
 from truekernel.checkers.external_child import safe_text
 from truekernel.checkers.external_command import CommandChecker
 from truekernel.export import Subject
@@ -39,7 +39,7 @@ def ask(setup: ProblemSetup, build: Build | None, subject: Subject | None) -> Op
     rejected: dict[str, str] = {}
     broken: dict[str, str] = {}
     for name, checker in setup.checkers.items():
-        if not checker.needs_outputs:
+        if not judges_outputs(checker):
             continue
         if isinstance(checker, CommandChecker) and checker.needs_files:
             if subject is None:

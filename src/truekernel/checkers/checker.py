@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, TypeGuard
 
 from truekernel.model import SCHEDULES, Case, Configuration, Execution, Problem, Schedule, Status
 from truekernel.numerics import Tolerance
@@ -42,7 +42,7 @@ class Checker(Protocol):
 
     `configurations(case)`: how a case is executed; `judge` gets one execution for each, in order. `tolerances`: (atol, rtol) pairs whose
     mismatches must be among the statistics. `reseedable`: all cases draw from random recipes, so that the same suite on other seeds is the
-    same checker. `needs_outputs`: it judges tensors (`opinion`) instead of statistics; `judge` then leaves everything open.
+    same checker. `needs_outputs`: it judges tensors instead of statistics, as an `OutputChecker`; `judge` then leaves everything open.
     `gated`: it judges its cases first, and drops those on which honest programs do not pass with a margin.
     """
 
@@ -97,11 +97,20 @@ class Checker(Protocol):
         """Share of what is allowed that an execution's statistics use: `judge` accepts up to 1. NaN where it judges tensors."""
         ...
 
+
+class OutputChecker(Checker, Protocol):
+    """A checker that judges tensors."""
+
     def opinion(
         self, reference: Sequence[torch.Tensor], candidate: Sequence[torch.Tensor], execution: Execution | None
     ) -> Judgement:
-        """What the outputs of one execution say (None: the candidate is PyTorch itself). Only where `needs_outputs`."""
+        """What the outputs of one execution say (None: the candidate is PyTorch itself)."""
         ...
+
+
+def judges_outputs(checker: Checker) -> TypeGuard[OutputChecker]:
+    """Whether a checker judges tensors instead of statistics."""
+    return checker.needs_outputs
 
 
 def fault(executions: Sequence[Execution]) -> Judgement | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from truekernel.cases import suite_seed
 from truekernel.checkers.bound import judge_bound, margin_bound
@@ -13,9 +12,6 @@ from truekernel.checkers.flat import OFFICIAL_TRIALS, PUBLISHED
 from truekernel.checkers.kernelbench import SEEDS
 from truekernel.model import Case, Configuration, Execution, Problem
 from truekernel.numerics import Tolerance
-
-if TYPE_CHECKING:
-    import torch
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +44,6 @@ class ExactOfficial:
     def margin(self, case: Case, statistics: Mapping[str, float]) -> float:
         """See `bound`."""
         return margin_bound(case, statistics)
-
-    def opinion(
-        self, reference: Sequence[torch.Tensor], candidate: Sequence[torch.Tensor], execution: Execution | None
-    ) -> Judgement:
-        """Not asked: it judges statistics."""
-        raise NotImplementedError(f"{self.name} judges statistics")
 
 
 CHECKERS = (ExactOfficial(),)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from truekernel.cases import suite_seed
 from truekernel.checkers.checker import ACCEPT, Judgement, fault
 from truekernel.model import Case, Configuration, Execution, Problem
 from truekernel.numerics import Tolerance, mismatch_name
-
-if TYPE_CHECKING:
-    import torch
 
 HALF_PRECISION = 11
 """Bits of the significand at and below which a run counts as half precision (float16 has 11, bfloat16 8)."""
@@ -74,9 +70,3 @@ class FlatChecker:
     def margin(self, case: Case, statistics: Mapping[str, float]) -> float:  # noqa: ARG002
         """The flat tolerance that the output would need, over the one that it gets (up to roundings at the boundary)."""
         return statistics["flat"] / self.tolerance(statistics)
-
-    def opinion(
-        self, reference: Sequence[torch.Tensor], candidate: Sequence[torch.Tensor], execution: Execution | None
-    ) -> Judgement:
-        """Not asked: it judges statistics."""
-        raise NotImplementedError(f"{self.name} judges statistics")

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from truekernel.cases import combinations, is_legal, least, make_inputs, shapes, suite_seed, wide
 from truekernel.checkers.bound import judge_bound, margin_bound
 from truekernel.checkers.checker import Judgement
 from truekernel.model import Case, Configuration, Execution, Problem
 from truekernel.numerics import Tolerance, gathers
-
-if TYPE_CHECKING:
-    import torch
 
 PLAN: tuple[tuple[str, str], ...] = (
     ("normal&parameters", "audit"),
@@ -82,12 +78,6 @@ class Truekernel:
     def margin(self, case: Case, statistics: Mapping[str, float]) -> float:
         """See `bound`."""
         return margin_bound(case, statistics)
-
-    def opinion(
-        self, reference: Sequence[torch.Tensor], candidate: Sequence[torch.Tensor], execution: Execution | None
-    ) -> Judgement:
-        """Not asked: it judges statistics."""
-        raise NotImplementedError(f"{self.name} judges statistics")
 
 
 def suite_axes(problem: Problem, shape: str) -> dict[str, int]:

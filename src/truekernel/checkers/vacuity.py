@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from truekernel.cases import make_inputs
-from truekernel.checkers.checker import Checker
+from truekernel.checkers.checker import Checker, judges_outputs
 from truekernel.model import Axes, Case, Execution, Outcome, Problem
 from truekernel.model.lengths import lengths
 from truekernel.numerics import Expected, expect, independent_axes, official_slice, statistics, trivial_outputs
@@ -66,7 +66,7 @@ def passing_trivials(checker: Checker, cases: Sequence[Prepared]) -> list[Passed
 
 
 def _margin_if_accepted(checker: Checker, prepared: Prepared, outputs: list[torch.Tensor]) -> float | None:
-    if checker.needs_outputs:
+    if judges_outputs(checker):
         published = [want.published for want in prepared.expected]
         return math.nan if checker.opinion(published, outputs, None).verdict == "accept" else None
     # A trivial kernel does write its output: whatever the buffers were filled with is gone.
