@@ -33,6 +33,7 @@ def test_an_import_that_goes_up_would_be_seen(tmp_path):
         "",
         "cli",
         "report",
+        "fuzz",
         "audit",
         "checkers",
         "trial",
