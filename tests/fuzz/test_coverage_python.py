@@ -1,14 +1,17 @@
 import os
 import signal
 import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
 from coverage_child import in_child
 
-from truekernel.errors import BadInputError
-from truekernel.fuzz.coverage import Overloads, PythonLines
+from truekernel.errors import BadInputError, UnknownNameError
+from truekernel.fuzz.coverage import KINDS, make
+from truekernel.fuzz.coverage.lines import PythonLines
 from truekernel.fuzz.coverage.memory import SeenLog
+from truekernel.fuzz.coverage.overloads import Overloads
 
 
 def reached(source, function):
@@ -175,3 +178,13 @@ def test_a_log_that_a_wild_process_overwrote_gives_nothing():
     assert 2 in log
     log._log[0] = 1 << 40
     assert log.since() == []
+
+
+def test_sources_are_made_by_kind():
+    torch_library, other = SimpleNamespace(name="torch"), SimpleNamespace(name="other")
+    assert [source.kind for source in make(KINDS, torch_library)] == list(KINDS)
+    with pytest.raises(UnknownNameError, match="'function'"):
+        make(("function",), torch_library)
+    for kind in KINDS:
+        with pytest.raises(BadInputError, match="leave it out"):
+            make((kind,), other)
