@@ -102,7 +102,9 @@ class CoverageSource(Protocol):
         ...
 
     def end(self) -> Sequence[int | str]:
-        """The case's plain run has ended, well or not: what was seen since `begin` for the first time in this process."""
+        """The case's plain run has ended, well or not: what was seen since `begin` for the first time in this process.
+
+        Its parent calls it for a process that died in the case: what that had seen."""
         ...
 
     def total(self) -> int:
