@@ -23,11 +23,15 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+import profiled
+
+from truekernel.pool import Job, LocalPool, Message
 
 CORES = len(os.sched_getaffinity(0))
 PARTS = ("compile", "rate", "containment", "agreement")
@@ -70,9 +74,20 @@ class Busy:
         return max((memory for _, _, memory in self._samples), default=0.0)
 
 
-def one_audit(size: int, seed: int, folder: Path) -> dict[str, Any]:
+class ProfiledPool(LocalPool):
+    """Runs the audit's work with clocks around its parts."""
+
+    def run(self, work: str, jobs: Sequence[Job]) -> Iterator[tuple[int, Message]]:  # noqa: ARG002
+        return super().run("profiled:audit_problem", jobs)
+
+
+def one_audit(size: int, seed: int, folder: Path, profile: Path | None = None) -> dict[str, Any]:
     """A whole audit of `size` mutants with an empty cache of machine code."""
     from truekernel.audit import AuditOptions, run_audit
+
+    if profile is not None:
+        (profile / str(size)).mkdir(parents=True)
+        os.environ[profiled.FOLDER] = str(profile / str(size))
 
     os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
     run = folder / f"run-{size}"
@@ -80,7 +95,8 @@ def one_audit(size: int, seed: int, folder: Path) -> dict[str, Any]:
     begun = time.monotonic()
     with Busy() as busy:
         options = AuditOptions(run, sample=size, seed=seed, workers=CORES, device="cuda")
-        summary = run_audit(options, lambda p: marks.append((time.monotonic() - begun, p.stage, p.done)))
+        pool = None if profile is None else ProfiledPool(CORES)
+        summary = run_audit(options, lambda p: marks.append((time.monotonic() - begun, p.stage, p.done)), pool)
     executing = [(at, done) for at, stage, done in marks if stage == "executing"]
     ended = executing[-1][0]
     first = next((at for at, done in executing if done), ended)
@@ -104,6 +120,7 @@ def one_audit(size: int, seed: int, folder: Path) -> dict[str, Any]:
         "timeouts": counts.timeouts,
         "infrastructure": counts.infrastructure,
         "run": str(run),
+        **({} if profile is None else {"profile": profiled.summed(profile / str(size))}),
     }
 
 
@@ -123,13 +140,14 @@ def measure_compile(options: argparse.Namespace, _found: dict[str, Any]) -> Iter
     from execution import mutant_sources
     from truekernel import corpus
     from truekernel.execution import cuda
+    from truekernel.execution.cuda.units import TOGETHER
 
     os.environ["XDG_CACHE_HOME"] = str(Path(options.folder) / "compile")
     sources, kernels, _ = mutant_sources(tuple(corpus.programs()), options.compiled)
     warm = {k: f"__global__ void k{k}(int* x) {{ *x = {k}; }}" for k in range(CORES)}
     cuda.compile_many(warm, {k: (f"k{k}",) for k in warm})
     begun = time.perf_counter()
-    result = cuda.compile_many(sources, kernels)
+    result = cuda.compile_many(sources, kernels, together=TOGETHER)
     seconds = time.perf_counter() - begun
     begun = time.perf_counter()
     hashes = {library.code_hash() for library in result.libraries}
@@ -152,7 +170,7 @@ def measure_rate(options: argparse.Namespace, found: dict[str, Any]) -> Iterator
     """Whole audits."""
     rows: list[dict[str, Any]] = []
     for size in options.sizes:
-        rows.append(one_audit(size, options.seed, Path(options.folder)))
+        rows.append(one_audit(size, options.seed, Path(options.folder), options.profile))
         yield "audits", rows
     rate, fixed = slope(rows)
     found["last_run"] = rows[-1]["run"]
@@ -228,6 +246,9 @@ def main() -> int:
     parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--sizes", type=lambda text: [int(part) for part in text.split(",")], default=[750, 1500, 3000])
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--profile", type=Path, help="also tell where the time of part rate goes, with this folder to work in"
+    )
     parser.add_argument("--compiled", type=int, default=800, help="mutants of the part compile")
     parser.add_argument("--cpu-run", type=Path)
     parser.add_argument("--gpu-run", type=Path)

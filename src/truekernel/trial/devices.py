@@ -164,8 +164,9 @@ class Cuda:
         return server
 
     def alone(self, sources: Sequence[Source], *, fma: bool = True, checked: bool = False) -> list[Compiled | str]:
-        """Several at a time. On a GPU a sanitised execution is another tool's, and no library of its own."""
+        """Several at a time, some in one translation unit, which leaves their machine code as it is. On a GPU a sanitised execution is another tool's, and no library of its own."""
         from truekernel.execution import cuda
+        from truekernel.execution.cuda.units import TOGETHER
 
         if checked:
             raise BadInputError("a sanitised library is asked for: a GPU has compute-sanitizer instead")
@@ -175,6 +176,7 @@ class Cuda:
             {number: source.kernels for number, source in numbered.items()},
             cuda.Options(fma=fma),
             processes=self.processes,
+            together=TOGETHER,
         )
         return [
             result.members[number] if number in result.members else str(result.failures[number]) for number in numbered

@@ -7,6 +7,7 @@ import struct
 from truekernel.execution.cuda.driver import DriverError
 
 MASK = 2**64 - 1
+STEP = 16 << 20
 NOT_SUPPORTED = 801
 
 
@@ -72,9 +73,6 @@ class FakeDriver:
 
     def upload(self, address, data):
         ctypes.memmove(address, bytes(data), len(data))
-
-    def upload_part(self, address, data, start, nbytes):
-        self.upload(address, data[start : start + nbytes])
 
     def download(self, address, nbytes):
         self.waits += 1
@@ -153,10 +151,10 @@ class FakeDriver:
 
     def map(self, address, handles, nbytes, device):
         for k, handle in enumerate(handles):
-            assert address + k * nbytes not in self.maps, "mapped twice"
-            self.maps[address + k * nbytes] = handle
+            for at in range(address + k * nbytes, address + (k + 1) * nbytes, STEP):
+                assert at not in self.maps, "mapped twice"
+                self.maps[at] = handle
 
     def unmap(self, address, nbytes):
-        step = 16 << 20
-        for at in range(address, address + nbytes, step):
+        for at in range(address, address + nbytes, STEP):
             del self.maps[at]

@@ -176,7 +176,7 @@ def test_stray_write_voids_and_becomes_a_hazard(server):
 
 
 def test_sentinel_that_changes_voids_what_ran(server, log):
-    good = library(c="ok")
+    good = library(c="ok", other="code")
     assert server.watch(good, "c")
     before = Counter(text for _, text in events(log))
     run(server, library(), "a")

@@ -10,6 +10,7 @@ from cuda_fake_driver import FakeDriver
 from truekernel.execution.cuda.address_space import REGION, SPAN, STEP, Space
 from truekernel.execution.cuda.device_memory import ZONE, Memory
 from truekernel.execution.cuda.running import Executor
+from truekernel.execution.cuda.scratch import Scratch
 from truekernel.execution.cuda.wire_cases import case_message
 from truekernel.execution.cuda.worker import Worker
 from truekernel.model import BufferArg, BufferSpec, Launch, LaunchPlan
@@ -72,18 +73,16 @@ class Bench:
                     assert self.worker.ask_contents(request, bytearray(data)) == {}
             self.worker.ask_cases({"cases": [case.message]}, bytearray())
 
-    def run(self, *symbols, keys="abc", mend=True, outputs=False, series=None, seconds=0.05):
-        """Case by case, each with the kernel of that position."""
-        found = []
-        for number, symbol in enumerate(dict.fromkeys(symbols)):
-            self.worker._libraries[number] = ({"k": symbol}, b"cubin")
-        symbols = list(symbols) if len(symbols) > 1 else list(symbols) * len(keys)
-        assert len(set(symbols)) == 1
+    def run(self, symbol, keys="abc", mend=True, outputs=False, series=None, seconds=0.05, fresh=False):
+        """Cases with a kernel."""
+        if 0 not in self.worker._modules:
+            self.worker.ask_library({"number": 0}, bytearray(b"cubin"))
         executions = [
             {"key": key, "fill": "poison", "seconds": seconds, "outputs": outputs, "judge": False, "series": s}
             for key, s in zip(keys, series or [0] * len(keys), strict=True)
         ]
         request = {"library": 0, "executions": executions, "ended": 0, "mend": mend, "bare": False, "verify": True}
+        request |= {"symbols": {"k": symbol}, "fresh": fresh}
         self.sent.frames = []
         end = self.worker.ask_run(request | {"tolerances": [], "rhos": []}, bytearray())
         found = [(m["execution"], m["status"], m["hazards"], m["digest"]) for m, _ in self.sent.frames]
@@ -172,6 +171,44 @@ def test_missing_kernel_ends_its_series():
     assert [(k, s) for k, s, _, _ in found] == [(0, "no_kernel"), (2, "no_kernel")]
 
 
+def test_module_stays_until_it_is_to_start_afresh():
+    bench = Bench()
+    loaded = []
+    bench.driver.load = lambda cubin: loaded.append(cubin) or cubin
+    bench.run("double")
+    assert len(loaded) == 1
+    request = {"library": 0, "executions": [], "ended": 0, "mend": True, "bare": False, "verify": True}
+    request |= {"symbols": {"k": "double"}, "tolerances": [], "rhos": []}
+    for fresh, times in ((False, 1), (True, 2), (False, 2)):
+        assert bench.worker.ask_run(request | {"fresh": fresh}, bytearray()) == GOOD_END
+        assert len(loaded) == times
+
+
+def test_look_finds_contents_that_changed_unseen():
+    bench = Bench()
+    bench.run("double")
+    (blob,) = bench.worker.memory.blobs.values()
+    ctypes.c_char.from_address(blob.address).value = b"!"
+    assert bench.run("double", keys="")[1]["changed"] is not None
+
+
+def test_scratch_sends_what_was_put_since_the_last_time():
+    driver = FakeDriver()
+    scratch = Scratch(driver)
+    first, second = scratch.put(b"one"), scratch.put(b"two" * 100)
+    assert second % 256 == 0
+    scratch.send()
+    assert (ctypes.string_at(first, 3), ctypes.string_at(second, 300)) == (b"one", b"two" * 100)
+    scratch.free(first)
+    assert scratch.put(b"three") == first
+    assert ctypes.string_at(first, 3) == b"one"
+    scratch.send()
+    assert ctypes.string_at(first, 5) == b"three"
+    large = scratch.put(b"x" * (3 << 20))
+    scratch.send()
+    assert ctypes.string_at(large + (3 << 20) - 1, 1) == b"x"
+
+
 def test_space_has_sink_on_both_sides_of_what_was_allocated():
     driver = FakeDriver(piecewise=True)
     space = Space(driver, 0)
@@ -184,7 +221,7 @@ def test_space_has_sink_on_both_sides_of_what_was_allocated():
     address = space.resident.allocate(3 * STEP)
     real = {at: handle for at, handle in driver.maps.items() if handle != piece}
     assert sorted(real) == [address, address + STEP, address + 2 * STEP]
-    assert len(set(real.values())) == 3
+    assert len(set(real.values())) == 1  # one piece of memory
     near = {address + k * STEP for k in (*range(-SPAN // STEP, 0), *range(3, 3 + SPAN // STEP))}
     assert near <= sinks()
     assert len(sinks()) == len(before)

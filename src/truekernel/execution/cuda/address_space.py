@@ -7,6 +7,8 @@ away leaves the sink soon and ends. Which accesses would have ended the context 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from truekernel.execution.cuda.driver import Driver
 
 STEP = 16 << 20
@@ -100,12 +102,13 @@ class Space:
         lacking = [number for number in range(first, last + 1) if self._steps[number] in (_NOTHING, _SINK)]
         if lacking:
             self._driver.call("cuCtxSynchronize")
-        for number in lacking:
-            piece = self._driver.create(STEP, self._device)
-            if self._steps[number] == _SINK and not self._hidden:
-                self._driver.unmap(self._base + number * STEP, STEP)
-            self._map(number, piece)
-            self._steps[number] = piece
+        for begin, length in _runs(lacking):
+            piece = self._driver.create(length * STEP, self._device)
+            for number in range(begin, begin + length):
+                if self._steps[number] == _SINK and not self._hidden:
+                    self._driver.unmap(self._base + number * STEP, STEP)
+                self._steps[number] = piece
+            self._driver.map(self._base + begin * STEP, [piece], length * STEP, self._device)
         if lacking:
             self._surround(first, last + 1 - first)
 
@@ -126,3 +129,12 @@ class Space:
 
     def _sinks(self) -> list[int]:
         return [number for number, content in enumerate(self._steps) if content == _SINK]
+
+
+def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """First number and length of each run of consecutive numbers, which ascend."""
+    begin = 0
+    for at in range(1, len(numbers) + 1):
+        if at == len(numbers) or numbers[at] != numbers[at - 1] + 1:
+            yield numbers[begin], at - begin
+            begin = at

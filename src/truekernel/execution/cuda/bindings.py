@@ -72,7 +72,7 @@ class Binding:
         """Free tables and results."""
         for table in (*self.fills.values(), self.checks, self.hashed):
             memory.free_table(table)
-        memory.driver.free(self.results)
+        memory.scratch.free(self.results)
 
 
 def arena_bytes(case: dict[str, Any]) -> int:
@@ -107,8 +107,7 @@ def bind(case: dict[str, Any], memory: Memory) -> Binding:
     hashed = memory.table(ranges)
     fills, copies = _contents(buffers, addresses, memory, always)
     words = len(checks_table.ranges) + len(hashed.ranges)
-    results = memory.driver.allocate(8 * (words + 1))
-    memory.driver.upload(results + 8 * words, struct.pack("<Q", ARRIVED))
+    results = memory.scratch.put(bytes(8 * words) + struct.pack("<Q", ARRIVED))
     return Binding(
         generation=memory.generation,
         addresses=tuple(addresses),

@@ -10,12 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 
+from truekernel.execution.cuda import units
 from truekernel.execution.cuda.cache import CubinCache
 from truekernel.execution.cuda.compilers import Compilers
 from truekernel.execution.cuda.devices import device_info
 from truekernel.execution.cuda.diagnostics import failure
 from truekernel.execution.cuda.headers import OWN
 from truekernel.execution.cuda.library import Library
+from truekernel.execution.cuda.machine_code import has_constants, variables
 from truekernel.execution.cuda.options import STANDARD, Options
 from truekernel.execution.simt.library import CompileFailure
 
@@ -47,20 +49,45 @@ def compile_many(
     options: Options | None = None,
     *,
     processes: int | None = None,
+    together: int = 1,
 ) -> ManyResult:
-    """Compile several sources, each alone, on `processes` cores (None: all that this process may use).
+    """Compile several sources on `processes` cores (None: all that this process may use), up to `together` of them in one translation unit (`units`).
 
     `kernels`: name expressions, for all sources or for each number. Raises as `compile_single`.
     """
     settled = _settled(options)
     each = kernels if isinstance(kernels, Mapping) else dict.fromkeys(sources, kernels)
     compilers().version()
-    wanted = min(processes or len(os.sched_getaffinity(0)), max(len(sources), 1))
-    with ThreadPoolExecutor(wanted) as threads:
-        results = list(threads.map(lambda n: _compiled(sources[n], tuple(each[n]), settled), sources))
-    members = {n: r for n, r in zip(sources, results, strict=True) if isinstance(r, Library)}
-    failures = {n: r for n, r in zip(sources, results, strict=True) if isinstance(r, CompileFailure)}
+    wanted = [(number, source, tuple(each[number])) for number, source in sources.items()]
+    groups = [wanted[at : at + together] for at in range(0, len(wanted), together)]
+    with ThreadPoolExecutor(min(processes or len(os.sched_getaffinity(0)), max(len(groups), 1))) as threads:
+        results = dict(pair for pairs in threads.map(lambda group: _group(group, settled), groups) for pair in pairs)
+    members = {n: r for n, r in results.items() if isinstance(r, Library)}
+    failures = {n: r for n, r in results.items() if isinstance(r, CompileFailure)}
     return ManyResult(members, failures)
+
+
+def _group(
+    group: Sequence[tuple[int, str, tuple[str, ...]]], options: Options
+) -> list[tuple[int, Library | CompileFailure]]:
+    """Results of sources that may share a unit. Where that does not compile, or one has global variables, each is compiled alone."""
+    text = units.unit([source for _, source, _ in group]) if len(group) > 1 else None
+    if text is not None:
+        names = [tuple(units.name(at, kernel) for kernel in kernels) for at, (_, _, kernels) in enumerate(group)]
+        built = _compiled(text, tuple(name for some in names for name in some), options)
+        if isinstance(built, Library) and not has_constants(built.cubin):
+            members = [_member(built, at, source, kernels) for at, (_, source, kernels) in enumerate(group)]
+            if not any(member.stateful for member in members):
+                return [(number, member) for (number, _, _), member in zip(group, members, strict=True)]
+    return [(number, _compiled(source, kernels, options)) for number, source, kernels in group]
+
+
+def _member(built: Library, at: int, source: str, kernels: tuple[str, ...]) -> Library:
+    """The part of source `at` of a unit."""
+    symbols = {kernel: built.symbols[units.name(at, kernel)] for kernel in kernels}
+    space = units.space(at)
+    stateful = units.has_state(source, variables(built.cubin, space))
+    return replace(built, kernels=kernels, symbols=symbols, space=space, stateful=stateful)
 
 
 def _compiled(source: str, kernels: tuple[str, ...], options: Options) -> Library | CompileFailure:
@@ -74,7 +101,8 @@ def _compiled(source: str, kernels: tuple[str, ...], options: Options) -> Librar
         found = compiled.symbols, compiled.cubin
         cubins().put(key, *found)
     symbols, cubin = found
-    return Library(cubin, kernels, symbols, options.arch, options.checked)
+    stateful = has_constants(cubin) or units.has_state(source, variables(cubin))
+    return Library(cubin, kernels, symbols, options.arch, options.checked, key, stateful=stateful)
 
 
 def _settled(options: Options | None) -> Options:

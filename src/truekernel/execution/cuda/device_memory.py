@@ -5,6 +5,7 @@ Standard library only; runs in the worker process.
 
 from __future__ import annotations
 
+import ctypes
 import struct
 from collections.abc import Iterable, Sequence
 from ctypes import c_void_p
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 
 from truekernel.execution.cuda.address_space import STEP, Region, Space
 from truekernel.execution.cuda.driver import OUT_OF_MEMORY, Driver, DriverError, parameters
+from truekernel.execution.cuda.scratch import Scratch
 
 ZONE = 16 * 1024
 """Bytes of the red zone on either side of every buffer."""
@@ -35,11 +37,20 @@ class Range:
 
 
 @dataclass(slots=True)
+class _Block:
+    """Memory that several blobs lie in, given back with the last of them."""
+
+    base: int
+    blobs: int
+
+
+@dataclass(slots=True)
 class Blob:
     """Content that several cases share and that no kernel may change: inputs, references, stale contents. `digest`: its hash on the device."""
 
     base: int
     nbytes: int
+    block: _Block
     digest: int = 0
 
     @property
@@ -81,6 +92,7 @@ class Memory:
 
     def __init__(self, driver: Driver, support: bytes, device: int = 0) -> None:
         self.driver = driver
+        self.scratch = Scratch(driver)
         self.space = _space(driver, device)
         self._module = driver.load(support)
         self._kernels = {
@@ -90,6 +102,7 @@ class Memory:
         self.blobs: dict[str, Blob] = {}
         self._arena, self._arena_bytes = 0, 0
         self._resident: tuple[list[str], Table, int] | None = None
+        self._seen, self._seen_words, self._looked = 0, 0, False
         self.generation = 0
         """Counts the arenas: tables with addresses in an older one are void."""
 
@@ -98,19 +111,21 @@ class Memory:
     def add_blobs(self, names: Sequence[str], sizes: Sequence[int], content: bytearray) -> None:
         """Keep the parts of `content`, of `sizes` bytes each, on the device under `names`; all of them or, with a DriverError, none."""
         self._forget_resident()
+        total = sum(padded(size) for size in sizes)
+        block = _Block(self._take(self.space.resident if self.space else None, total), len(sizes))
         blobs: list[Blob] = []
+        image = bytearray([ZONE_BYTE]) * total
+        at, place = 0, 0
+        for size in sizes:
+            blobs.append(Blob(block.base + place, size, block))
+            image[place + ZONE : place + ZONE + size] = memoryview(content)[at : at + size]
+            at, place = at + size, place + padded(size)
         try:
-            at = 0
-            for size in sizes:
-                blobs.append(Blob(self._take(self.space.resident if self.space else None, padded(size)), size))
-                self.driver.upload_part(blobs[-1].address, content, at, size)
-                at += size
-            self.fill(self.table(zone for blob in blobs for zone in blob.zones), once=True)
+            self.driver.upload(block.base, image)
             for blob, digest in zip(blobs, self.hashes([Range(b.address, b.nbytes) for b in blobs]), strict=True):
                 blob.digest = digest
         except BaseException:
-            for blob in blobs:
-                self._give(blob.base)
+            self._give(block.base)
             raise
         self.blobs.update(zip(names, blobs, strict=True))
 
@@ -119,7 +134,9 @@ class Memory:
         blob = self.blobs.pop(name, None)
         if blob is not None:
             self._forget_resident()
-            self._give(blob.base)
+            blob.block.blobs -= 1
+            if not blob.block.blobs:
+                self._give(blob.block.base)
 
     def arena(self, nbytes: int) -> int:
         """Address of an arena of `nbytes` or more; it moves when it has to grow."""
@@ -146,18 +163,17 @@ class Memory:
         self.driver.free(address)
 
     def table(self, ranges: Iterable[Range]) -> Table:
-        """Put a table on the device; ranges of no bytes are left out."""
+        """A table that is on the device when a support kernel needs it; ranges of no bytes are left out."""
         table = Table(tuple(r for r in ranges if r.nbytes))
         if table.ranges:
-            table.address = self.driver.allocate(_RANGE.size * len(table.ranges))
             packed = b"".join(_RANGE.pack(r.address, r.nbytes, r.value, r.number) for r in table.ranges)
-            self.driver.upload(table.address, packed)
+            table.address = self.scratch.put(packed)
         return table
 
     def free_table(self, table: Table) -> None:
         """Free a table."""
         if table.address:
-            self.driver.free(table.address)
+            self.scratch.free(table.address)
             table.address = 0
 
     # ---------------------------------------------------------------- support kernels
@@ -185,31 +201,55 @@ class Memory:
     def hashes(self, ranges: Sequence[Range]) -> list[int]:
         """Hashes of ranges, now; 0 for those without bytes."""
         table = self.table(ranges)
-        sums = self.driver.allocate(8 * max(len(table.ranges), 1))
+        sums = self.scratch.put(bytes(8 * max(len(table.ranges), 1)))
         try:
             self.hash(table, sums)
             values = iter(struct.unpack(f"<{len(table.ranges)}Q", self.driver.download(sums, 8 * len(table.ranges))))
         finally:
             self.free_table(table)
-            self.driver.free(sums)
+            self.scratch.free(sums)
         return [next(values) if r.nbytes else 0 for r in ranges]
 
     def changed(self) -> str | None:
         """What of the resident content is not as it was put there: the name of a blob, None when all is well."""
+        self.look()
+        self.driver.call("cuCtxSynchronize")
+        return self.found_changed()
+
+    def prepare_look(self) -> None:
+        """Have what `look` needs: once something runs, getting it would wait for that."""
         if self._resident is None:
             names = [name for name, blob in self.blobs.items() if blob.nbytes]
             table = self.table(Range(self.blobs[name].address, self.blobs[name].nbytes) for name in names)
-            self._resident = names, table, self.driver.allocate(8 * max(len(names), 1))
+            self._resident = names, table, self.scratch.put(bytes(8 * max(len(names), 1)))
+            if len(names) > self._seen_words:
+                self._seen_words = max(1024, 2 * len(names))
+                self._seen = self.driver.host_memory(8 * self._seen_words)
+
+    def look(self) -> None:
+        """Have all resident content hashed after what was launched before; once that has run, `found_changed` knows."""
+        self.prepare_look()
+        assert self._resident is not None
         names, table, sums = self._resident
         self.hash(table, sums)
-        found = struct.unpack(f"<{len(names)}Q", self.driver.download(sums, 8 * len(names)))
+        if names:
+            self.driver.call("cuMemcpyDtoHAsync_v2", self._seen, sums, 8 * len(names), None)
+        self._looked = True
+
+    def found_changed(self) -> str | None:
+        """As `changed`, of the last `look`; looks now where there was none, or contents have come or gone since."""
+        if self._resident is None or not self._looked:
+            return self.changed()
+        self._looked = False
+        names = self._resident[0]
+        found = struct.unpack(f"<{len(names)}Q", ctypes.string_at(self._seen, 8 * len(names))) if names else ()
         return next((n for n, digest in zip(names, found, strict=True) if digest != self.blobs[n].digest), None)
 
     def _forget_resident(self) -> None:
         """Blobs come or go: `changed` makes its table anew."""
         if self._resident is not None:
             self.free_table(self._resident[1])
-            self.driver.free(self._resident[2])
+            self.scratch.free(self._resident[2])
             self._resident = None
 
     def mend(self, table: Table) -> list[str]:
@@ -227,15 +267,16 @@ class Memory:
     def probe(self) -> bool:
         """Whether the device computes what it should: `tk_probe` of native/support.cu against the same arithmetic here."""
         blocks = 8
-        out = self.driver.allocate(4 * 256 * blocks)
+        out = self.scratch.put(bytes(4 * 256 * blocks))
         try:
             self._launch("tk_probe", (blocks, 1), 256, [_pointer(out)])
             got = struct.unpack(f"<{256 * blocks}I", self.driver.download(out, 4 * 256 * blocks))
         finally:
-            self.driver.free(out)
+            self.scratch.free(out)
         return got == tuple(probe_value(block, thread) for block in range(blocks) for thread in range(256))
 
     def _launch(self, kernel: str, grid: tuple[int, int], threads: int, arguments: Sequence[bytes]) -> None:
+        self.scratch.send()
         addresses, _alive = parameters(arguments)
         self.driver.launch(self._kernels[kernel], (*grid, 1), (threads, 1, 1), addresses)
 

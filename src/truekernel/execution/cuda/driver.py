@@ -188,11 +188,6 @@ class Driver:
         """Take memory away from a range of addresses."""
         self.call("cuMemUnmap", address, nbytes)
 
-    def upload_part(self, address: int, data: bytearray, start: int, nbytes: int) -> None:
-        """Copy a part of `data` to the device, and wait."""
-        if nbytes:
-            self.call("cuMemcpyHtoD_v2", address, (ctypes.c_char * nbytes).from_buffer(data, start), nbytes)
-
     def upload(self, address: int, data: bytes | bytearray | memoryview) -> None:
         """Copy bytes to the device, and wait."""
         if len(data):

@@ -10,8 +10,10 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from truekernel.errors import MachineError
 
@@ -20,6 +22,13 @@ _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _SYMTAB, _NOBITS, _RELA, _REL = 2, 8, 4, 9
 _CONSTANT = re.compile(r"\.nv\.constant(\d+)(?:\.|$)")
+_OWNED = re.compile(r"\.(?:rela?\.)?(?:text|nv\.constant\d+|nv\.shared|nv\.local|nv\.info)\.")
+_VARIABLES = ".nv.global"
+_RESERVED = 1024
+"""Bytes of shared memory that the system keeps for itself; a kernel without any of its own has them noted when another of the file does."""
+_OF_HEADERS = re.compile(r"cuda3std|cooperative_groups|\d__nv_|^__nv_")
+_DIGITS = re.compile(r"\d+")
+_CONSTANTS = ".nv.constant3"
 _WITH_SYMBOLS = (0x0A, 0x0F)
 """Attributes of .nv.info that hold symbol numbers: the bank of parameters (its size has another attribute) and what is extern."""
 
@@ -46,7 +55,7 @@ class Symbol:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Cubin:
     """A parsed cubin."""
 
@@ -55,9 +64,27 @@ class Cubin:
 
     def section(self, name: str) -> Section | None:
         """The section of that name."""
-        return next((s for s in self.sections if s.name == name), None)
+        return self._by_name.get(name)
+
+    def of(self, function: str) -> list[Section]:
+        """Sections that belong to a function, in the order of the file."""
+        return self._by_function.get(function, [])
+
+    @cached_property
+    def _by_name(self) -> dict[str, Section]:
+        return {section.name: section for section in reversed(self.sections)}
+
+    @cached_property
+    def _by_function(self) -> dict[str, list[Section]]:
+        found: dict[str, list[Section]] = defaultdict(list)
+        for section in self.sections:
+            owned = _OWNED.match(section.name)
+            if owned:
+                found[section.name[owned.end() :]].append(section)
+        return found
 
 
+@lru_cache(maxsize=8)
 def parse(cubin: bytes) -> Cubin:
     """Sections and symbols of a cubin. Raises MachineError when the bytes are no 64-bit ELF file."""
     try:
@@ -90,47 +117,87 @@ def _text(data: bytes, at: int) -> str:
     return data[at : data.index(b"\0", at)].decode(errors="replace")
 
 
-def code_hash(cubin: bytes, symbols: Iterable[str]) -> str:
-    """16 hex digits over the machine code of the kernels `symbols`, in that order, and of all that they refer to."""
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A global variable: its name without namespaces, bytes, and what they hold at first."""
+
+    name: str
+    size: int
+    content: bytes
+
+
+def code_hash(cubin: bytes, symbols: Iterable[str], space: str = "") -> str:
+    """16 hex digits over the machine code of the kernels `symbols`, in that order, of all that they call, and of the variables of `space`."""
     parsed = parse(cubin)
     digest = hashlib.sha256()
-    seen: set[str] = set()
-    queue = list(symbols)
-    for name in queue:
-        if parsed.section(f".text.{name}") is None:
-            raise MachineError(f"the compiler's machine code has no kernel '{name}'")
-    while queue:
-        name = queue.pop(0)
-        if name in seen:
-            continue
-        seen.add(name)
-        for part, called in _parts(parsed, name):
-            digest.update(len(part).to_bytes(8, "little") + part)
-            queue += called
-    for section in parsed.sections:  # global variables: whichever kernel uses them
-        if section.name in (".nv.global", ".nv.global.init", ".nv.constant3") or section.name.startswith(
-            ".nv.constant3"
-        ):
+    for part in _parts(parsed, symbols):
+        digest.update(len(part).to_bytes(8, "little") + part)
+    for variable in sorted(variables(cubin, space), key=lambda v: v.name):
+        digest.update(repr(variable).encode())
+    for section in parsed.sections:
+        if section.name.startswith(_CONSTANTS):
             digest.update(_plain(section))
     return digest.hexdigest()[:16]
 
 
-def _parts(cubin: Cubin, name: str) -> Iterable[tuple[bytes, list[str]]]:
-    """Bytes that identify one function, and functions that it calls."""
-    code = cubin.section(f".text.{name}")
-    if code is None:
-        return
-    yield code.data, []
-    for section in cubin.sections:
-        constant = _CONSTANT.match(section.name)
-        if constant and section.name.endswith(f".{name}"):
-            yield b"constant" + constant[1].encode() + _plain(section), []
-        elif section.name in (f".nv.shared.{name}", f".nv.local.{name}"):
-            yield section.name[:10].encode() + _plain(section), []
-        elif section.name == f".nv.info.{name}":
-            yield b"info" + b"".join(_attributes(section.data)), []
-        elif section.kind in (_REL, _RELA) and section.name.endswith(f".text.{name}"):
-            yield _relocations(cubin, section, name)
+def variables(cubin: bytes, space: str = "") -> list[Variable]:
+    """Global variables of the source in namespace `space`; all that headers do not bring, when there is none."""
+    parsed = parse(cubin)
+    found = []
+    for symbol in parsed.symbols:
+        home = parsed.sections[symbol.section] if symbol.section < len(parsed.sections) else None
+        if home is None or not home.name.startswith(_VARIABLES) or symbol.name.startswith("."):
+            continue
+        if space in symbol.name if space else not _OF_HEADERS.search(symbol.name):
+            content = home.data[symbol.value : symbol.value + symbol.size]
+            found.append(Variable(_plain_name(symbol.name), symbol.size, content))
+    return found
+
+
+def has_constants(cubin: bytes) -> bool:
+    """Whether there are `__constant__` variables, which code reaches without a symbol."""
+    return any(section.name.startswith(_CONSTANTS) for section in parse(cubin).sections)
+
+
+def _plain_name(symbol: str) -> str:
+    """The last name in a mangled one, which precedes each name by its length."""
+    for at in range(len(symbol)):
+        digits = _DIGITS.match(symbol, at)
+        if digits:
+            rest = symbol[digits.end() :]
+            if rest[int(digits[0]) :] in ("", "E") and len(rest) >= int(digits[0]):
+                return rest[: int(digits[0])]
+    return symbol
+
+
+def _parts(cubin: Cubin, kernels: Iterable[str]) -> Iterator[bytes]:
+    """Bytes that identify kernels and what they call."""
+    queue = list(kernels)
+    for name in queue:
+        if cubin.section(f".text.{name}") is None:
+            raise MachineError(f"the compiler's machine code has no kernel '{name}'")
+    seen: set[str] = set()
+    while queue:
+        name = queue.pop(0)
+        code = cubin.section(f".text.{name}")
+        if name in seen or code is None:
+            continue
+        seen.add(name)
+        yield code.data
+        for section in cubin.of(name):
+            constant = _CONSTANT.match(section.name)
+            if constant:
+                yield b"constant" + constant[1].encode() + _plain(section)
+            elif section.name == f".nv.shared.{name}" and section.size == _RESERVED:
+                continue
+            elif section.name in (f".nv.shared.{name}", f".nv.local.{name}"):
+                yield section.name[:10].encode() + _plain(section)
+            elif section.name == f".nv.info.{name}":
+                yield b"info" + b"".join(_attributes(section.data))
+            elif section.kind in (_REL, _RELA):
+                part, called = _relocations(cubin, section, name)
+                queue += called
+                yield part
 
 
 def _plain(section: Section) -> bytes:

@@ -157,6 +157,8 @@ class Attempt:
         request = {
             "ask": "run",
             "library": worker.load(self.library),
+            "symbols": dict(self.library.symbols),
+            "fresh": self.library.stateful,
             "mend": mend,
             "bare": self.bare,
             "verify": self.verify,

@@ -202,9 +202,10 @@ class Executor:
         return binding
 
     def _slot(self, number: int) -> _Slot:
-        while len(self._slots) <= number:
-            address = self.driver.host_memory(8 * _SLOT_WORDS)
-            self._slots.append(_Slot(self.driver.event(), self.driver.event(), address, _SLOT_WORDS))
+        if not self._slots:
+            address = self.driver.host_memory(8 * _SLOT_WORDS * BATCH)
+            for at in range(address, address + 8 * _SLOT_WORDS * BATCH, 8 * _SLOT_WORDS):
+                self._slots.append(_Slot(self.driver.event(), self.driver.event(), at, _SLOT_WORDS))
         return self._slots[number]
 
     def _launch_all(self, begun: _Begun, functions: Mapping[str, c_void_p], fill: str) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.utils.weak import WeakIdKeyDictionary
 
 from truekernel.errors import BadInputError
 from truekernel.execution.scalars import pack
@@ -45,8 +46,7 @@ def case_message(
     for number, spec in enumerate(plan.buffers):
         entry: dict[str, Any] = {"name": spec.name, "nbytes": spec.nbytes, "role": spec.init}
         if spec.init == "input":
-            data = tensor_bytes(_checked(spec.name, inputs, spec.dtype, spec.elements))
-            entry["content"] = _keep(contents, data)
+            entry["content"] = _keep_tensor(contents, _checked(spec.name, inputs, spec.dtype, spec.elements))
             if number in plan.outputs or spec.name in mutates:
                 entry["role"] = "mutable"
         elif number in leftovers:
@@ -71,9 +71,9 @@ def _reference(want: Expected, contents: dict[str, memoryview | bytes]) -> dict[
         "kind": want.kind,
         "elements": want.elements,
         "ties_length": int(table.shape[-1]) if table is not None else 0,
-        "published": _keep(contents, tensor_bytes(want.published)),
+        "published": _keep_tensor(contents, want.published),
         **{
-            name: None if tensor is None else _keep(contents, tensor_bytes(tensor.to(torch.float64)))
+            name: None if tensor is None else _keep_tensor(contents, tensor.to(torch.float64))
             for name, tensor in wide.items()
         },
     }
@@ -100,6 +100,19 @@ def tensor_bytes(tensor: torch.Tensor) -> memoryview | bytes:
 def content_name(data: memoryview | bytes) -> str:
     """Name of a content: a hash of its bytes."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+_NAMED: MutableMapping[torch.Tensor, tuple[str, memoryview | bytes]] = WeakIdKeyDictionary()
+"""Names and bytes of tensors that were seen: they don't change, and each launch plan of a problem has the same ones."""
+
+
+def _keep_tensor(contents: dict[str, memoryview | bytes], tensor: torch.Tensor) -> str:
+    if tensor not in _NAMED:
+        data = tensor_bytes(tensor)
+        _NAMED[tensor] = content_name(data), data
+    name, contents_of = _NAMED[tensor]
+    contents[name] = contents_of
+    return name
 
 
 def _keep(contents: dict[str, memoryview | bytes], data: memoryview | bytes) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 from truekernel.execution.cuda.device_judging import Judging
 from truekernel.execution.cuda.device_memory import Memory
 from truekernel.execution.cuda.driver import NO_DEVICE, OUT_OF_MEMORY, Driver, DriverError, DriverMissingError
+from truekernel.execution.cuda.modules import Module
 from truekernel.execution.cuda.running import BATCH, Executor, Report
 from truekernel.execution.cuda.wire import Channel, ClosedError, Message
 
@@ -32,7 +33,7 @@ class Worker:
         self.executor: Executor
         self.judging: Judging
         self._device = 0
-        self._libraries: dict[int, tuple[dict[str, str], bytes]] = {}
+        self._modules: dict[int, Module] = {}
 
     def serve(self) -> None:
         """Answer until the parent has gone."""
@@ -98,12 +99,14 @@ class Worker:
         return {}
 
     def ask_library(self, request: Message, payload: bytearray) -> None:
-        """Keep a cubin; `symbols`: symbol of each kernel's name expression."""
-        self._libraries[request["number"]] = request["symbols"], bytes(payload)
+        """Keep a cubin."""
+        self._modules[request["number"]] = Module(self.driver, bytes(payload))
 
     def ask_release(self, request: Message, _payload: bytearray) -> None:
         """Forget a cubin."""
-        self._libraries.pop(request["number"], None)
+        module = self._modules.pop(request["number"], None)
+        if module is not None:
+            module.unload()
 
     def ask_verify(self, _request: Message, _payload: bytearray) -> Message:
         """Whether all resident contents are as they were put there."""
@@ -120,14 +123,15 @@ class Worker:
         """Run a library on cases, an answer for each execution, then {"spoiled": contents to send again, "fatal", "changed": as of `ask_verify`}. `series`,
         `ended`: bits; an execution all of whose series have ended is left out.
 
-        The module is loaded for this request only, so that a library's global variables start as its source says. An overwritten red zone or
+        `symbols`: of the kernels' name expressions; `fresh`: load the module anew, so that its global variables start as its source says. An overwritten red zone or
         input ends the request, unless `mend` asks to put everything back and go on. `bare`: without the sink that takes stray accesses;
         `verify`: look at all resident contents when it is done.
         """
-        symbols, cubin = self._libraries[request["library"]]
+        module = self._modules[request["library"]]
         try:
-            module = self.driver.load(cubin)
-            functions = self._functions(module, symbols)
+            if request["fresh"]:
+                module.unload()
+            functions = module.functions(request["symbols"])
         except DriverError as error:
             if error.code == OUT_OF_MEMORY:
                 raise
@@ -141,8 +145,7 @@ class Worker:
                 return {"spoiled": [], "fatal": True, "changed": None}
             if space is not None:
                 space.show()
-            changed = self.memory.changed() if request["verify"] else None
-            self.driver.unload(module)
+            changed = self.memory.found_changed() if request["verify"] else None
         except DriverError as error:
             return {"spoiled": [], "fatal": True, "changed": None, "text": str(error)}
         return {"spoiled": spoiled, "fatal": False, "changed": changed}
@@ -153,6 +156,8 @@ class Worker:
         ended, most = request["ended"], BATCH
         while waiting:
             some, ended = self._begin(waiting, request, functions, ended, most)
+            if request["verify"] and not waiting:
+                self.memory.look()
             reports = self.executor.finish()
             waiting.extendleft(reversed(some[len(reports) :]))
             for (number, execution), report in zip(some, reports, strict=False):
@@ -187,6 +192,8 @@ class Worker:
         pairs = [(atol, rtol) for atol, rtol in request["tolerances"]]
         soon = list(islice(waiting, most))
         self.executor.lay_out([execution["key"] for _, execution in soon])
+        if request["verify"]:
+            self.memory.prepare_look()
         if any(execution["judge"] for _, execution in soon):
             self.judging.prepare(pairs, request["rhos"])
         while waiting and len(begun) < most:
@@ -211,15 +218,6 @@ class Worker:
             if report.status not in ("ok", "refused") or execution["outputs"]:
                 break  # outputs are read before anything else is executed
         return begun, ended
-
-    def _functions(self, module: c_void_p, symbols: dict[str, str]) -> dict[str, c_void_p]:
-        found = {}
-        for kernel, symbol in symbols.items():
-            try:
-                found[kernel] = self.driver.function(module, symbol)
-            except DriverError:
-                continue  # the execution that needs it says so
-        return found
 
     def _answer(self, number: int, execution: Message, report: Report) -> None:
         wanted = execution["outputs"] and report.status == "ok"

@@ -20,6 +20,8 @@ ENVIRONMENT = {"CUDA_DEVICE_MAX_CONNECTIONS": "1", "CUDA_MODULE_LOADING": "EAGER
 """One queue for work instead of eight: contexts come in a third of the time. Kernels are loaded with their module: loading one later waits for whatever runs."""
 CONTENTS_AT_ONCE = 256 << 20
 """Bytes of contents in one message."""
+UNUSED_UNITS = 6
+"""Units that a worker keeps though no library in them is in use."""
 START_SECONDS = 60.0
 ANSWER_SECONDS = 120.0
 GRACE_SECONDS = 5.0
@@ -52,6 +54,14 @@ class Answer:
         return bool(self.hazards) or self.status in ("fault", "timeout")
 
 
+@dataclass(slots=True)
+class _Unit:
+    """Machine code in the worker, and the libraries in it that are in use, by identity."""
+
+    number: int
+    users: dict[int, Library] = field(default_factory=dict)
+
+
 @dataclass(frozen=True, slots=True)
 class RunEnd:
     """How a request to run ended: contents to send again, whether the worker is lost, and whether resident contents have changed unnoticed."""
@@ -72,7 +82,7 @@ class WorkerProcess:
         self.cases: set[str] = set()
         self.judges: set[str] = set()
         """Judging kernels that it has loaded."""
-        self.libraries: dict[int, Library] = {}
+        self._units: dict[str, _Unit] = {}
         self.served = 0
         """Requests to run that it has served."""
         self.name, self.arch, self.total, self.free_at_start = "", "", 0, 0
@@ -176,18 +186,18 @@ class WorkerProcess:
     def empty(self) -> None:
         """Forget all cases and libraries, and free all contents."""
         self.drop(list(self.cases), list(self.contents))
-        for library in list(self.libraries.values()):
-            self.unload(library)
+        for name in list(self._units):
+            self._release(name)
 
     def load(self, library: Library) -> int:
-        """Number of a library in the worker, which is sent when it is not there."""
-        for number, held in self.libraries.items():
-            if held is library:
-                return number
-        self._numbers += 1
-        self.tell({"ask": "library", "number": self._numbers, "symbols": dict(library.symbols)}, [library.cubin])
-        self.libraries[self._numbers] = library
-        return self._numbers
+        """Number of the library's unit in the worker, which is sent when it is not there."""
+        unit = self._units.get(library.unit)
+        if unit is None:
+            self._numbers += 1
+            self._units[library.unit] = unit = _Unit(self._numbers)
+            self.tell({"ask": "library", "number": unit.number}, [library.cubin])
+        unit.users[id(library)] = library
+        return unit.number
 
     def load_judges(self, library: Library) -> None:
         """Have it load judging kernels."""
@@ -195,10 +205,17 @@ class WorkerProcess:
         self.judges.update(library.kernels)
 
     def unload(self, library: Library) -> None:
-        """Forget a library."""
-        for number in [n for n, held in self.libraries.items() if held is library]:
-            del self.libraries[number]
-            self.tell({"ask": "release", "number": number})
+        """Forget a library. A unit that none uses any more stays for a while: others of its libraries may come yet."""
+        unit = self._units.get(library.unit)
+        if unit is None or unit.users.pop(id(library), None) is None or unit.users:
+            return
+        self._units[library.unit] = self._units.pop(library.unit)
+        unused = [name for name, other in self._units.items() if not other.users]
+        for name in unused[:-UNUSED_UNITS]:
+            self._release(name)
+
+    def _release(self, name: str) -> None:
+        self.tell({"ask": "release", "number": self._units.pop(name).number})
 
     def run(self, request: Message, take: Callable[[int, Answer], None]) -> RunEnd:
         """Run `request`; `take(number, answer)` for each execution. Raises WorkerDiedError when the worker ends without a word."""

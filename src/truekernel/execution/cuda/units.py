@@ -1,0 +1,57 @@
+"""Several sources as one translation unit, each in a namespace of its own: a compilation has a fixed cost, and a module a cost to load.
+
+Machine code is what it would be alone: kernels are compiled one by one, and names do not count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from truekernel.execution.cuda.machine_code import Variable
+
+TOGETHER = 8
+"""Sources of a unit. More gains little, and makes a failure dearer."""
+_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)[^\n]*(?:(?<=\\)\n[^\n]*)*", re.MULTILINE)
+_DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)")
+_NUMBER = 8
+"""Bytes of the largest number."""
+_HARMLESS = ("include", "define", "undef", "pragma", "unroll")
+_GLOBAL = re.compile(r'extern\s*"C"|__constant__|\bnamespace\s+(?:std|cuda)\b')
+
+
+def unit(sources: Sequence[str]) -> str | None:
+    """The text of a unit; None where a source can't share one: what it includes depends on conditions, or it has names that no namespace holds.
+
+    Kernels of source number n are called as `name` says.
+    """
+    includes: dict[str, None] = {}
+    parts: list[str] = []
+    for number, source in enumerate(sources):
+        directives = list(_DIRECTIVE.finditer(source))
+        if _GLOBAL.search(source) or any(d[1] not in _HARMLESS for d in directives):
+            return None
+        includes |= dict.fromkeys(d[0].strip() for d in directives if d[1] == "include")
+        body = _DIRECTIVE.sub(lambda d: "" if d[1] == "include" else d[0], source)
+        macros = dict.fromkeys(m[1] for d in directives if (m := _DEFINED.match(d[0])))
+        undone = "\n".join(f"#undef {macro}" for macro in macros)
+        parts.append(f"namespace {space(number)} {{\n{body}\n}}\n{undone}\n")
+    return "\n".join([*includes, *parts])
+
+
+def name(number: int, kernel: str) -> str:
+    """Name expression of a kernel of source `number`."""
+    return f"{space(number)}::{kernel}"
+
+
+def space(number: int) -> str:
+    """The namespace of source `number`."""
+    return f"tk_unit_{number}_"
+
+
+def has_state(source: str, variables: Iterable[Variable]) -> bool:
+    """Whether any of a source's global variables is more than a named number, which the compiler puts into the code."""
+    return any(
+        v.size > _NUMBER or not re.search(rf"\bconst(?:expr)?\b[^;(){{}}\[\]]*\b{re.escape(v.name)}\s*[={{]", source)
+        for v in variables
+    )
