@@ -21,6 +21,8 @@ class Bound:
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     keywords: Mapping[str, Any]
+    leaves: list[Any]
+    """Its leaves as made, in the order of `Call.leaves`."""
 
     def __call__(self) -> Any:
         """Make the call."""
@@ -29,15 +31,19 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """A case whose plain run was valid. `results`: of each call, as the library returned them."""
+    """A case whose plain run was valid. `operators`, `results`: of each call; results as the library returned them."""
 
     case: TestCase
+    operators: tuple[Operator, ...]
     results: tuple[Any, ...]
     seconds: float
 
 
 class Oracle(Protocol):
-    """Judges a case whose plain run was valid, in the executing process. Its docstring says when it is valid and what it can't tell."""
+    """Judges a case whose plain run was valid, in the executing process. Its docstring says when it is valid and what it can't tell.
+
+    A mismatch's `Outcome.location` tells root causes apart, where the oracle can.
+    """
 
     name: str
     cost: float
@@ -47,8 +53,12 @@ class Oracle(Protocol):
         """Whether the condition under which this oracle is valid can hold for a case, by its data alone."""
         ...
 
-    def judge(self, ran: Ran, library: Any) -> Outcome | None:
+    def judge(self, ran: Ran) -> Outcome | None:
         """A mismatch, or None: nothing wrong, or no word on this case. What it raises counts as no word."""
+        ...
+
+    def script(self, case: TestCase) -> list[str]:
+        """Lines of a script that shows what this oracle looks at, for a case with one call; they end by printing both sides."""
         ...
 
 
@@ -82,10 +92,22 @@ class Library(Protocol):
         """A call with arguments made. `results`: of the calls before it; `leaves`: their leaves as made. Raises ValueError for arguments that can't be made."""
         ...
 
+    def footprint(self, ran: Ran) -> int:
+        """Bytes of the inputs and outputs of a case that ran."""
+        ...
+
+    def location(self, error: BaseException) -> str:
+        """Where in the library an exception comes from, "file:line", or ""."""
+        ...
+
     def oracles(self) -> Sequence[Oracle]:
         """Judges beside crash, assertion, hang and memory, which the executor sees itself."""
         ...
 
     def script(self, case: TestCase) -> list[str]:
         """Lines of a script that makes the calls of a case, without imports of anything but the library; results are r0, r1, ..."""
+        ...
+
+    def literal(self, value: TensorValue) -> TensorValue:
+        """The same tensor with its values written out, where it is small; else as it is."""
         ...

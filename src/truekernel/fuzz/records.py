@@ -86,7 +86,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """The same tensor object as argument number `leaf` (in the order of `Call.leaves`) of call `call`: aliased arguments."""
+    """The same tensor object as leaf number `leaf` (in the order of `Call.leaves`) of call `call`; -1: of this call, a leaf before this one."""
 
     call: int
     leaf: int

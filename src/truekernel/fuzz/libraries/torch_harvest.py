@@ -122,7 +122,11 @@ class Harvest:
                 names[id(resolve(name))].append(name)
         for number, info in enumerate(op_db):
             if not number % 50:
-                print(f"{number} of {len(op_db)} sources of samples, {len(self.found)} operators", file=sys.stderr, flush=True)
+                print(
+                    f"{number} of {len(op_db)} sources of samples, {len(self.found)} operators",
+                    file=sys.stderr,
+                    flush=True,
+                )
             self._keep(in_child(lambda info=info: _watched(info, names, self.operators), self.folder))
         for _ in range(2):
             self._borrow()

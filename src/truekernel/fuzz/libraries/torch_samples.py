@@ -75,7 +75,9 @@ def in_child(work: Callable[[], Iterable[Call]], folder: Path, seconds: float = 
     if not child:
         import signal
 
-        signal.setitimer(signal.ITIMER_PROF, seconds)  # of the processor, not of the clock: a machine that is busy costs no samples
+        signal.setitimer(
+            signal.ITIMER_PROF, seconds
+        )  # of the processor, not of the clock: a machine that is busy costs no samples
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)

@@ -1,0 +1,82 @@
+"""The same call twice gives the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from truekernel.fuzz.library import Ran
+from truekernel.fuzz.oracles.single import (
+    assignments,
+    is_determined,
+    is_single,
+    mismatch,
+    outputs,
+    run,
+    same_bits,
+    text_of,
+)
+from truekernel.fuzz.records import Operator, Outcome, TestCase
+
+STALE = (0x00, 0x7F, 0xC1)
+MOST_BYTES = 1 << 20
+
+
+class Determinism:
+    """Valid for operators that neither chance nor unwritten memory decides, on one thread. Between the calls, memory of the sizes of the results is filled and
+    freed, so that elements which nobody writes show what lay there before."""
+
+    name = "determinism"
+    cost = 3.0
+
+    def applies(self, case: TestCase, operators: Sequence[Operator]) -> bool:
+        """A single call of a determined operator."""
+        return is_single(case) and is_determined(operators[0])
+
+    def judge(self, ran: Ran) -> Outcome | None:
+        """Compare three calls whose stale memory differs."""
+        call = ran.case.calls[0]
+        sizes = [part.numel() * part.element_size() for part in outputs(ran.results[0])]
+        found = []
+        for byte in STALE:
+            stale = [
+                torch.full((size,), byte, dtype=torch.uint8)
+                for size in sizes
+                if 0 < size <= MOST_BYTES
+                for _ in range(2)
+            ]
+            del stale
+            found.append([part.clone() for part in outputs(run(call))])
+        for place, other in enumerate(found[1:], 1):
+            if not same_bits(found[0], other):
+                return mismatch(
+                    self.name,
+                    f"the same call gives other bits: call 1 {first_difference(found[0], other)} call {place + 1}",
+                )
+        return None
+
+    def script(self, case: TestCase) -> list[str]:
+        """Three calls, with memory filled and freed between."""
+        call = case.calls[0]
+        lines = ["results = []", "for byte in (0, 127, 193):"]
+        lines += [f"    {line}" for line in assignments(call)]
+        lines += [
+            "    stale = [torch.full((size,), byte, dtype=torch.uint8) for size in range(4, 2000, 4)]; del stale",
+            f"    results.append({text_of(call)})",
+            "    print(results[-1])",
+            "for r in results: torch.testing.assert_close(r, results[0], rtol=0, atol=0, equal_nan=True)",
+        ]
+        return lines
+
+
+def first_difference(one: list[torch.Tensor], other: list[torch.Tensor]) -> str:
+    """The first element that differs, as text that goes before "call 2"."""
+    for a, b in zip(one, other, strict=False):
+        if a.shape != b.shape or a.dtype != b.dtype:
+            return f"{tuple(a.shape)} against {tuple(b.shape)} of"
+        wrong = ~((a == b) | (a.isnan() & b.isnan())).reshape(-1)
+        if wrong.any():
+            place = int(wrong.nonzero()[0])
+            return f"{a.reshape(-1)[place].item()} against {b.reshape(-1)[place].item()} (element {place}, {int(wrong.sum())} of {a.numel()}) of"
+    return "differs from"
