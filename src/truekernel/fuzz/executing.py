@@ -103,7 +103,7 @@ class _Server:
         if ran is not None and outcome.kind == "valid":
             chance = random.Random(seed)
             interesting = any(new.values())
-                        for place, name in enumerate(names):
+            for place, name in enumerate(names):
                 oracle = self.oracles[name]
                 if not interesting and chance.random() > share / max(oracle.cost / 4, 1.0):
                     continue
@@ -145,7 +145,9 @@ class _Server:
         except Exception as error:
             return self._refusal(error, case, number), None
         seconds = time.perf_counter() - started
-        return Outcome("valid", seconds=seconds), Ran(case, tuple(self.operators[call.operator] for call in case.calls), tuple(results), seconds)
+        return Outcome("valid", seconds=seconds), Ran(
+            case, tuple(self.operators[call.operator] for call in case.calls), tuple(results), seconds
+        )
 
     def _refusal(self, error: Exception, case: TestCase, number: int) -> Outcome:
         text = str(error)

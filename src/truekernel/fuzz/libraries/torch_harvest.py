@@ -7,6 +7,7 @@ import random
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -127,12 +128,12 @@ class Harvest:
                     file=sys.stderr,
                     flush=True,
                 )
-            self._keep(in_child(lambda info=info: _watched(info, names, self.operators), self.folder))
+            self._keep(in_child(partial(_watched, info, names, self.operators), self.folder))
         for _ in range(2):
             self._borrow()
         for operator in self.operators.values():
             if operator.name not in self.found:
-                self._keep(in_child(lambda operator=operator: _guessed(operator), self.folder, 8.0))
+                self._keep(in_child(partial(_guessed, operator), self.folder, 8.0))
         self._borrow()
         return {name: self.found[name] for name in self.operators if name in self.found}
 
@@ -155,7 +156,7 @@ class Harvest:
             if operator.name in self.found or not lenders:
                 continue
             calls = list(itertools.chain.from_iterable(self.found[name][:24] for name in lenders))
-            self._keep(in_child(lambda operator=operator, calls=calls: _borrowed(operator, calls), self.folder))
+            self._keep(in_child(partial(_borrowed, operator, calls), self.folder))
 
 
 def _plain(name: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -76,16 +77,9 @@ class Batching:
         batch = outputs(torch.vmap(one)(torch.stack([make(member) for member in members])))
         for number, member in enumerate(members):
             got = [part[number] for part in batch]
-            wrong = disagreement(
-                alone[number],
-                got,
-                lambda changed=_with(call, slot, member): bounds(
-                    changed,
-                    ran.operators[0],
-                    unit_of(dtypes_of(call)),
-                    [part.dtype for part in alone[0]],
-                ),
-            )
+            changed, dtypes = _with(call, slot, member), [part.dtype for part in alone[0]]
+            limits = partial(bounds, changed, ran.operators[0], unit_of(dtypes_of(call)), dtypes)
+            wrong = disagreement(alone[number], got, limits)
             if wrong:
                 return mismatch(self.name, f"{wrong}; alone against member {number} of a batch")
         return None

@@ -47,7 +47,8 @@ class Neighbours:
     def judge(self, ran: Ran) -> Outcome | None:
         """Compare two fillings, and look whether the filling is still there."""
         call = ran.case.calls[0]
-        found, values = [], [leaf for leaf in call.leaves() if isinstance(leaf, TensorValue)]
+        found: list[list[torch.Tensor]] = []
+        values = [leaf for leaf in call.leaves() if isinstance(leaf, TensorValue)]
         for number in (0, 1, 0):
             if number == 0 and len(found) == 2 and same_bits(*found):
                 return None
@@ -118,7 +119,7 @@ def _item(value: TensorValue) -> int:
 
 def _bytes(tensor: torch.Tensor) -> torch.Tensor:
     """All bytes of the storage behind a view."""
-    return torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())  # type: ignore[call-overload, no-any-return]
+    return torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())
 
 
 def _changed(value: TensorValue, tensor: torch.Tensor, before: torch.Tensor) -> int:
