@@ -12,7 +12,7 @@ from rich.console import Console
 
 from truekernel import mutation
 from truekernel.audit.summary import SCHEMA_VERSION, ReplayResult, Summary
-from truekernel.cases import grammar, least, recipes, wide, witness
+from truekernel.cases import grammar, least, recipes, stretched, wide, witness
 from truekernel.checkers import truekernel as our_checker
 from truekernel.cli.application import COMMANDS, application
 
@@ -189,12 +189,16 @@ def recipe_strings() -> str:
         f"| least | {_cell(least.__doc__)} |",
         "| above, below | just above and just below the audit lengths |",
         "| tiles | whole multiples of 32 (8 for axes below 64) on all but short axes |",
-        "| small, three, medium | a few elements (two and three times the step in which the axis may change), and about half of the audit length |",
+        "| small, medium | two steps (a step: what all lengths of an axis are multiples of), and about half of the audit length |",
+        "| three, eight | three steps, or another odd number where a suite uses three; and eight steps |",
+        "| past | one more than a multiple of 64 on reduction and feature axes, or nine where these are short; all else a few |",
         "| large | a little more than the audit length, twice that on spatial axes |",
-        f"| many, broad | at least {witness.MORE_THAN_A_BLOCK} on batch axes (many) or feature axes (broad), all else a few |",
-        f"| long | one axis within a row so long that a thread takes hundreds of elements, all else a few; not for {', '.join(witness.TILED)} |",
+        f"| many | at least {witness.REACH.block} on batch axes, all else a few |",
+        f"| broad | at least {witness.REACH.block} on feature axes, or the last spatial axis where there are none, all else a few |",
+        f"| long | one axis within a row so long that a thread takes hundreds of elements, or at most {witness.REACH.tiles} for {', '.join(stretched.TILED)}; all else a few |",
+        "| ten, tail | rows of ten; and one more than a multiple of 128 or 16 on reduction and feature axes; all else a few |",
         "",
-        'The rows from "above" on are the shapes of the witness search, which uses no length that a suite uses wherever an axis may vary.',
+        'The rows from "above" to "long" are the shapes of the witness search, which uses no length that a suite uses wherever an axis may vary. `truekernel` has many, broad and long of its own, of other lengths.',
         "",
         "## Where they are used",
         "",

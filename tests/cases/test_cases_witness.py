@@ -1,6 +1,10 @@
 import pytest
 
 from truekernel.cases import is_witness_seed, make_inputs, witness_cases, witness_shapes
+from truekernel.cases.shapes import step_of, wide_length
+from truekernel.cases.suite_shapes import suite_shapes
+from truekernel.cases.witness import SHAPES
+from truekernel.corpus import problems
 from truekernel.model import AxisSpec, Domain, OutputSpec, Problem, TensorSpec
 
 
@@ -27,26 +31,33 @@ AXES = {
 
 def test_witness_shapes_use_no_length_of_any_suite():
     found = witness_shapes(problem_of(AXES, ("B", "N", "G")))
-    assert set(found) == {
-        "above",
-        "below",
-        "tiles",
-        "small",
-        "medium",
-        "three",
-        "eight",
-        "past",
-        "large",
-        "many",
-        "broad",
-        "long",
-    }
+    assert set(found) == {*SHAPES, "many", "long"}
     assert found["past"]["N"] % 64 == 1 and found["eight"]["N"] == 8
     assert found["many"]["B"] > 256 and found["long"]["N"] * found["long"]["B"] * 8 > 100_000
     for axes in found.values():
         assert axes["B"] not in {1, 2, 3}
         assert axes["N"] not in {128, 1, 64, 127, 129}
         assert axes["G"] == 8
+
+
+@pytest.mark.parametrize("problem", problems().values(), ids=lambda problem: problem.name)
+def test_no_problem_of_the_corpus_has_a_length_in_common(problem):
+    suites = suite_shapes(problem).values()
+    for name, axis in problem.axes.items():
+        used = {axis.audit, *axis.odd, wide_length(axis), *(axes[name] for axes in suites)}
+        if step_of(axis):
+            assert not used & {axes[name] for axes in witness_shapes(problem).values()}
+
+
+def test_no_vector_divides_the_tensors_of_three():
+    axes = {"B": AxisSpec(64, 2, "batch", (1, 3)), "N": AxisSpec(64, 64, "spatial", (1, 5))}
+    assert all(length % 2 for length in witness_shapes(problem_of(axes, ("B", "N")))["three"].values())
+
+
+def test_the_last_spatial_axis_is_broad_where_there_is_no_feature_axis():
+    axes = {"H": AxisSpec(512, 48, "spatial", (1, 13)), "W": AxisSpec(512, 48, "spatial", (1, 13))}
+    found = witness_shapes(problem_of(axes, ("H", "W")))["broad"]
+    assert found["W"] > 256 and found["H"] < 8
 
 
 def test_lengths_keep_the_common_divisor_of_an_axis():
@@ -64,7 +75,7 @@ def test_shapes_that_a_tensor_can_not_have_are_left_out():
 def test_witness_cases_can_all_be_made_and_are_in_their_own_range_of_seeds():
     problem = problem_of(AXES, ("B", "N"))
     cases = witness_cases(problem)
-    assert 10 <= len(cases) <= 27
+    assert 10 <= len(cases) <= 29
     assert all(is_witness_seed(case.seed) for case in cases)
     assert len({case.id for case in cases}) == len(cases)
     for case in cases:

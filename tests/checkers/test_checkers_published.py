@@ -212,7 +212,7 @@ def test_suites_share_official_cases_and_no_case_with_witnesses():
 
 def test_our_suite_varies_shapes_and_recipes():
     suite = checkers()["truekernel"].suite(SCALED)
-    assert 8 <= len(suite) <= 13
+    assert 8 <= len(suite) <= 23
     assert len({case.axes for case in suite}) >= 4
     assert {case.id for case in suite} == {case.id for case in checkers()["truekernel"].suite(SCALED)}
 
@@ -226,8 +226,30 @@ def test_published_checkers_run_as_a_gpu_does():
 def test_ours_poisons_outputs_and_tries_other_orders_of_threads_on_some_cases():
     ours = checkers()["truekernel"]
     tried = [ours.configurations(case) for case in ours.suite(SCALED)]
-    assert all(c.fill == "poison" for configurations in tried for c in configurations)
-    assert {len(configurations) for configurations in tried} == {1, 3}
+    assert all(configurations[0] == Configuration("gpu", fill="poison") for configurations in tried)
+    assert {len(configurations) for configurations in tried} == {1, 3, 4}
+    assert {c.schedule for configurations in tried for c in configurations if c.fill == "stale"} == {"gpu"}
+
+
+def test_our_suite_reaches_beyond_a_block_where_an_axis_may_vary():
+    axes = {
+        "B": AxisSpec(64, 2, "batch", (1, 3)),
+        "F": AxisSpec(96, 12, "feature", (1, 5)),
+        "N": AxisSpec(4096, 64, "reduction", (1, 33)),
+    }
+    problem = dataclasses.replace(
+        SCALED,
+        axes=axes,
+        inputs=(TensorSpec("x", ("B", "F", "N")),),
+        parameters=(),
+        outputs=(OutputSpec("y", ("B", "F", "N")),),
+        reference=lambda inputs, _: (inputs["x"] * 2,),
+        family="reduction",
+    )
+    longest = {name: max(case.lengths[name] for case in checkers()["truekernel"].suite(problem)) for name in axes}
+    assert all(length > 256 for length in longest.values())
+    fixed = dataclasses.replace(problem, axes={name: dataclasses.replace(axis, odd=()) for name, axis in axes.items()})
+    assert {case.axes for case in checkers()["truekernel"].suite(fixed)} == {(("B", 2), ("F", 12), ("N", 64))}
 
 
 def test_names_are_resolved():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from truekernel.errors import BadInputError
 from truekernel.model import Axes, AxisSpec, Problem
 from truekernel.model.lengths import lengths
@@ -53,6 +55,12 @@ def least(problem: Problem) -> dict[str, int]:
         if positive and axis.kind != "batch":
             axes[name] = min(positive)
     return axes
+
+
+def step_of(axis: AxisSpec) -> int:
+    """What all lengths of an axis are multiples of; 0 for one that may not vary."""
+    positive = [length for length in axis.odd if length > 0]
+    return math.gcd(axis.audit, *positive) if positive else 0
 
 
 def is_legal(problem: Problem, axes: Axes) -> bool:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from truekernel.cases import combinations, is_legal, least, make_inputs, shapes, suite_seed, wide
+from truekernel.cases import combinations, is_legal, least, make_inputs, parse_recipe, shapes, suite_seed, wide
+from truekernel.cases.suite_shapes import SUITE_SHAPES, suite_shapes
 from truekernel.checkers.bound import judge_bound, margin_bound
 from truekernel.checkers.checker import Judgement
 from truekernel.model import Case, Configuration, Execution, Problem
 from truekernel.numerics import Tolerance, gathers
+from truekernel.numerics.formats import FORMATS
 
 PLAN: tuple[tuple[str, str], ...] = (
     ("normal&parameters", "audit"),
@@ -25,8 +27,18 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("normal&parameters", "least"),
     ("subnormal", "odd 0"),
     ("normal*20", "audit"),
+    ("normal*300", "ten"),
+    ("ramp*1000", "ten"),
+    ("ramp*-1000", "ten"),
+    ("normal*2&parameters", "tail"),
+    ("normal*2&parameters", "broad"),
+    ("normal*300", "many"),
+    ("normal*2&parameters", "long"),
+    ("subnormal@0", "odd 0"),
+    ("subnormal@1", "odd 0"),
+    ("subnormal@2", "odd 0"),
 )
-"""Recipes and shapes: audit lengths; odd k: all axes odd; single k: the k-th shape with one odd axis, from the end; wide: more rows; least: the shortest rows."""
+"""Recipes and shapes: audit lengths; odd k: all axes odd; single k: the k-th shape with one odd axis, from the end; wide: more rows; least: the shortest rows; and those of `suite_shapes`."""
 INSTEAD_OF_RAMPS: dict[str, str] = {"ramp&parameters": "sparse&parameters", "ramp*-1": "uniform*-1"}
 """For problems that sum: the rounding errors of a running sum over smoothly rising values are alike, and would exceed what independent ones may show. Ramps are
 for maxima and their places, where a lost element at an end must matter."""
@@ -35,6 +47,8 @@ for maxima and their places, where a lost element at an end must matter."""
 GPU = Configuration("gpu", fill="poison")
 ADVERSARIAL = (GPU, Configuration("reverse", fill="poison"), Configuration("warp_greedy", fill="poison"))
 """A barrier that is missing shows where threads run in the opposite order, or where one warp runs ahead as far as it can."""
+STALE = Configuration("gpu", fill="stale")
+"""Poison may happen to be what a kernel forgets to write: the greatest key of a minimum, say."""
 SCHEDULED: tuple[str, ...] = ("normal&parameters", "ramp&parameters", "sparse&parameters")
 """Recipes whose cases run under all of these schedules: one at audit lengths, one at odd ones."""
 
@@ -52,21 +66,28 @@ class Truekernel:
     gated: bool = True
 
     def configurations(self, case: Case) -> tuple[Configuration, ...]:
-        """A GPU's schedule, and adversarial ones for a few cases."""
-        return ADVERSARIAL if case.recipe in SCHEDULED else (GPU,)
+        """A GPU's schedule; adversarial ones for a few cases, and stale memory for the first recipe."""
+        if case.recipe not in SCHEDULED:
+            return (GPU,)
+        return (*ADVERSARIAL, STALE) if case.recipe == SCHEDULED[0] else ADVERSARIAL
 
     def suite(self, problem: Problem) -> list[Case]:
         """The plan's cases that the problem's domains allow: whole numbers for linear problems, special values where they are defined."""
         inputs = make_inputs(problem, Case.of(problem.name, problem.audit_axes(), "normal", 0))
         sums = gathers(lambda: problem.reference(inputs, problem.audit_axes()))
         special = any(spec.domain.nonfinite for spec in problem.inputs)
+        floating = sum(spec.dtype in FORMATS for spec in problem.tensors)
+        stretched = suite_shapes(problem)
         found = []
         for number, (recipe, shape) in enumerate(PLAN):
             if (recipe == "integers" and not problem.linear) or (recipe == "special" and not special):
                 continue
-            if recipe == "subnormal" and sums and not problem.linear:  # squares vanish in float32, but not in float64
+            place = parse_recipe(recipe).place
+            if place is not None and (floating < 2 or place >= floating):
                 continue
-            axes = suite_axes(problem, shape)
+            if shape in SUITE_SHAPES and shape not in stretched:
+                continue
+            axes = stretched[shape] if shape in SUITE_SHAPES else suite_axes(problem, shape)
             drawn = INSTEAD_OF_RAMPS.get(recipe, recipe) if sums else recipe
             found.append(Case.of(problem.name, axes, drawn, suite_seed(self.name, problem.name, number)))
         return list({(case.axes, case.recipe): case for case in found}.values())

@@ -1,0 +1,118 @@
+"""Shapes in which some axes are longer than a block, a grid or a thread's share covers, and all else is a few elements.
+
+The witness search and suites both have them, of other lengths: `witness` lets no length meet.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from truekernel.cases.shapes import is_legal, step_of
+from truekernel.model import Problem
+from truekernel.model.lengths import lengths
+from truekernel.model.problem import AxisKind
+
+STRETCHED: tuple[str, ...] = ("many", "broad", "long")
+LOOPING: tuple[str, ...] = ("elementwise", "activation")
+"""Families in which each element costs next to nothing, and rows need no block each."""
+TILED: dict[str, AxisKind] = {"matmul": "feature", "convolution": "spatial", "attention": "reduction"}
+"""Families whose programs pad short axes to tiles, so that an axis as long as elsewhere would cost seconds, and which kind of axis is then "long"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How long. `block`: more than the 256 threads of a block; `elements`: of the largest tensor of "long";
+    `looping`: the same for "long" in families of `LOOPING`, more than a grid of 1024 blocks takes at four elements a thread; `tiles`: more than 128 tiles of 32, and
+    `operations` that tiled families may cost."""
+
+    block: int = 264
+    elements: int = 300_000
+    looping: int = 1_150_000
+    tiles: int = 4200
+    operations: float = 2e6
+
+
+Length = Callable[[str, int], int]
+"""The length that an axis really gets, by its name and the wanted length."""
+
+
+def stretched(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, dict[str, int]]:
+    """Those of these shapes that a problem has, by name. `few`: lengths of the other axes. "many": batch axes longer than a block; "broad": feature axes longer than a block, or the last spatial axis where there are none; "long": one axis within a row so long that a thread takes hundreds of elements, and a
+    grid hundreds of blocks."""
+    found = {
+        "many": _many(problem, few, reach, length),
+        "broad": _broad(problem, few, reach, length),
+        "long": _long(problem, few, reach, length),
+    }
+    return {name: axes for name, axes in found.items() if axes != few and is_legal(problem, axes)}
+
+
+def _many(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
+    batches = [name for name in _free(problem) if problem.axes[name].kind == "batch"]
+    return {**few, **{name: length(name, _whole(problem, name, reach.block)) for name in batches}}
+
+
+def _broad(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
+    free = _free(problem)
+    features = [name for name in free if problem.axes[name].kind == "feature"]
+    names = features or [name for name in free if problem.axes[name].kind == "spatial"][-1:]
+    found = dict(few)
+    for name in names:
+        found[name] = length(name, _whole(problem, name, reach.block))
+        if found[name] in [found[other] for other in names if other != name]:  # a square hides which axis is which
+            found[name] = length(name, found[name] + step_of(problem.axes[name]))
+    return found
+
+
+def _long(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
+    free = _free(problem)
+    kind = TILED.get(problem.family)
+    free = [name for name in free if problem.axes[name].kind == kind] or free
+    free = [name for name in free if problem.axes[name].kind != "batch"] or free  # many rows cost a block each
+    if not free:
+        return dict(few)
+    name = _longest(problem, free)
+    if kind is not None:
+        return _grown(problem, few, name, reach.tiles, length, lambda a: problem.flops(a) <= reach.operations)
+    loops = problem.family in LOOPING and problem.inputs[0].shape[-1] == name
+    most = reach.looping if loops else reach.elements
+    return _grown(problem, few, name, most, length, lambda a: _largest(problem, a) <= most)
+
+
+def _free(problem: Problem) -> list[str]:
+    return [name for name, axis in problem.axes.items() if step_of(axis)]
+
+
+def _whole(problem: Problem, name: str, least: int) -> int:
+    """The first legal length from `least` on."""
+    step = step_of(problem.axes[name])
+    return -(-least // step) * step
+
+
+def _longest(problem: Problem, names: list[str]) -> str:
+    """The axis of the greatest official length, the last of several."""
+    return max(reversed(names), key=lambda name: problem.axes[name].official)
+
+
+def _grown(
+    problem: Problem,
+    axes: Mapping[str, int],
+    name: str,
+    most: int,
+    length: Length,
+    bearable: Callable[[dict[str, int]], bool],
+) -> dict[str, int]:
+    """`axes` with one of them as long as is bearable, and at most about `most`."""
+    step = step_of(problem.axes[name])
+    wanted = most // step * step
+    while wanted > axes[name] and not bearable({**axes, name: wanted}):
+        wanted = wanted // 2 // step * step
+    return {**axes, name: length(name, max(wanted + step, axes[name]))}
+
+
+def _largest(problem: Problem, axes: Mapping[str, int]) -> int:
+    """Elements of the largest tensor."""
+    shapes = [*(spec.shape for spec in problem.tensors), *(spec.shape for spec in problem.outputs)]
+    return max(math.prod(lengths(shape, axes)) for shape in shapes)
