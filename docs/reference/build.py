@@ -198,7 +198,7 @@ def recipe_strings() -> str:
         f"| long | one axis within a row so long that a thread takes hundreds of elements, or at most {witness.REACH.tiles} for {', '.join(stretched.TILED)}; all else a few |",
         "| ten, tail | rows of ten; and one more than a multiple of 128 or 16 on reduction and feature axes; all else a few |",
         "",
-        'The rows from "above" to "long" are the shapes of the witness search, which uses no length that a suite uses wherever an axis may vary. `truekernel` has many, broad and long of its own, of other lengths.',
+        'The rows from "above" to "long" are the shapes of the witness search, which uses no length that a suite uses wherever an axis may vary. `truekernel` has a long of its own, of other lengths.',
         "",
         "## Where they are used",
         "",

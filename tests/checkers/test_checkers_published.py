@@ -231,25 +231,21 @@ def test_ours_poisons_outputs_and_tries_other_orders_of_threads_on_some_cases():
     assert {c.schedule for configurations in tried for c in configurations if c.fill == "stale"} == {"gpu"}
 
 
-def test_our_suite_reaches_beyond_a_block_where_an_axis_may_vary():
-    axes = {
-        "B": AxisSpec(64, 2, "batch", (1, 3)),
-        "F": AxisSpec(96, 12, "feature", (1, 5)),
-        "N": AxisSpec(4096, 64, "reduction", (1, 33)),
-    }
+def test_our_suite_has_a_long_row_and_a_tail_where_an_axis_may_vary():
+    axes = {"B": AxisSpec(64, 2, "batch", (1, 3)), "N": AxisSpec(4096, 256, "reduction", (1, 33))}
     problem = dataclasses.replace(
         SCALED,
         axes=axes,
-        inputs=(TensorSpec("x", ("B", "F", "N")),),
+        inputs=(TensorSpec("x", ("B", "N")),),
         parameters=(),
-        outputs=(OutputSpec("y", ("B", "F", "N")),),
-        reference=lambda inputs, _: (inputs["x"] * 2,),
+        outputs=(OutputSpec("y", ("B", "N")),),
         family="reduction",
+        reference=lambda inputs, _: (inputs["x"] * 2,),
     )
-    longest = {name: max(case.lengths[name] for case in checkers()["truekernel"].suite(problem)) for name in axes}
-    assert all(length > 256 for length in longest.values())
+    lengths = {case.lengths["N"] for case in checkers()["truekernel"].suite(problem)}
+    assert max(lengths) > 10_000 and {129, 10, 1} <= lengths
     fixed = dataclasses.replace(problem, axes={name: dataclasses.replace(axis, odd=()) for name, axis in axes.items()})
-    assert {case.axes for case in checkers()["truekernel"].suite(fixed)} == {(("B", 2), ("F", 12), ("N", 64))}
+    assert max(case.lengths["N"] for case in checkers()["truekernel"].suite(fixed)) == 256
 
 
 def test_names_are_resolved():
