@@ -25,6 +25,8 @@ from truekernel.numerics.statistics import errors
 from truekernel.trial.stage import Request
 from truekernel.trial.witness import HonestRange, proves_wrong
 
+STRAYING = ("index", "boundary")
+"""Classes whose mutants often access what is not theirs."""
 REPEATS = 20
 """Repetitions of a mutant on a GPU that does not give the same bits twice."""
 
@@ -48,6 +50,8 @@ def run_chunk(setup: ProblemSetup, program: str, mutants: Sequence[Mutant], seen
             records[mutant.id] = _still(setup, mutant, "duplicate", code_hash=code, duplicate_of=seen[code])
         else:
             unique.append((mutant, code))
+    if setup.device.name == "cuda":  # what may end a context comes last
+        unique.sort(key=lambda pair: pair[0].made_by[0].rule_class in STRAYING)
     shared = builds.shared(setup.device, base, [mutant for mutant, _ in unique])
     for mutant, code in unique:
         alone = own[mutant.id]

@@ -1,9 +1,10 @@
 """Speaks a GPU worker's part without a GPU, so that what the parent decides can be tried anywhere.
 
-A library's machine code is JSON: {case key: behaviour}. Behaviours: ok, other (ok with other bits), fault, timeout, hang (says nothing), die, zone (a red zone is overwritten), input, far (resident contents
+A library's machine code is JSON: {case key: behaviour}. Behaviours: ok, other (ok with other bits), unsteady (every other time), fault, timeout, hang (says nothing), die, zone (a red zone is overwritten), input, far (resident contents
 change and nothing says so), refused, shared fault (faults unless the process has served nothing else), shared zone, memory. Every process appends lines to the file FAKE_LOG.
 """
 
+import itertools
 import json
 import os
 import signal
@@ -24,6 +25,9 @@ ANSWER = {
     "outputs": [],
     "values": None,
 }
+
+
+turns = itertools.count(1)
 
 
 def log(text: str) -> None:
@@ -85,7 +89,7 @@ def run(channel: Channel, request: dict, cases: dict, library: dict[str, str], a
         if behaviour.startswith("shared"):
             behaviour = "ok" if alone else behaviour.removeprefix("shared ")
         answer = {**ANSWER, "execution": number}
-        if behaviour == "other":
+        if behaviour == "other" or (behaviour == "unsteady" and next(turns) % 2):
             answer["digest"] = "00000000000000bb"
         elif behaviour in ("fault", "timeout", "refused"):
             answer |= {"status": behaviour, "code": 700 if behaviour == "fault" else 1, "seconds": 0.5}

@@ -238,3 +238,26 @@ def test_sick_gpu_and_missing_gpu_are_said(log, monkeypatch):
     monkeypatch.setenv("FAKE_HELLO", '{"error": "no_device", "text": "device 0: 0 are visible"}')
     with pytest.raises(GpuMissingError, match="no NVIDIA GPU"), Server():
         pass
+
+
+def test_sentinel_that_is_not_steady_is_given_up_and_condemns_nothing(server, log):
+    good = library(c="ok", other="code")
+    assert server.watch(good, "c")
+    object.__setattr__(server._sentinel, "digest", "00000000000000cc")
+    run(server, library(), "a")
+    assert server.workers_started == 3  # it gives other bits, always: both workers are lost
+    object.__setattr__(good, "cubin", library(c="unsteady").cubin)
+    object.__setattr__(server._sentinel, "digest", "00000000000000aa")
+    run(server, library(a="shared fault"), "a")
+    started = server.workers_started
+    found = run(server, library(), "a")
+    assert (found[0].outcome.status, found[0].hazards) == ("ok", ())
+    assert server._sentinel is None
+    assert server.workers_started == started
+
+
+def test_probe_stands_in_where_no_program_is_steady(server):
+    assert not server.watch(library(c="unsteady"), "c")
+    run(server, library(), "a")
+    assert [e.outcome.status for e in run(server, library(b="fault"))] == ["ok", "out_of_bounds", "ok"]
+    assert server.workers_started == 2

@@ -16,6 +16,8 @@ from truekernel.execution.cuda.nvrtc import Compiled
 from truekernel.execution.cuda.options import Options
 from truekernel.execution.cuda.wire import Channel, ClosedError, OverdueError
 
+ENVIRONMENT = {"MALLOC_MMAP_THRESHOLD_": "1073741824", "MALLOC_TRIM_THRESHOLD_": "1073741824"}
+"""A compilation takes and gives back hundreds of megabytes: the process keeps them for the next one."""
 START_SECONDS = 120.0
 COMPILE_SECONDS = 60.0
 """A source that takes longer (templates can) counts as one that does not compile."""
@@ -25,7 +27,7 @@ class CompileProcess:
     """One process; its NVRTC has the version `version`."""
 
     def __init__(self) -> None:
-        self._process = start_module("truekernel.execution.cuda.compile_process")
+        self._process = start_module("truekernel.execution.cuda.compile_process", environment=ENVIRONMENT | os.environ)
         self._channel = channel_of(self._process)
         self._version: tuple[int, int] | None = None
 

@@ -26,6 +26,8 @@ from truekernel.numerics.statistics import RHO_LADDER
 DEFAULT_SECONDS = 20.0
 LEAST_SECONDS = 1.0
 """Several processes take turns on a GPU, and all wait while one makes a context: shorter limits would catch kernels that only had to wait."""
+SENTINEL_RUNS = 16
+"""What does not give the same bits so many times is no sentinel."""
 SCHEDULES: tuple[Schedule, ...] = ("gpu",)
 """A GPU schedules by itself."""
 
@@ -74,6 +76,7 @@ class Server:
         self._cases: dict[str, _Case] = {}
         self._users: Counter[str] = Counter()
         self._sentinel: _Sentinel | None = None
+        self._probed = False
 
     def __enter__(self) -> Server:
         self._workers.ready()
@@ -154,12 +157,14 @@ class Server:
     def watch(self, library: Library, key: str) -> bool:
         """Take a library that is right as the sentinel: it runs case `key` again after every request, and must give the same bits.
 
-        False, and no sentinel, when it does not end well or three runs of it differ (sums by atomics do). The last one that was taken counts.
+        False, and no sentinel, when it does not end well or `SENTINEL_RUNS` of it differ (sums by atomics do): where it ends well, a probe kernel of ours is the
+        sentinel then. The last one that was taken counts.
         """
         self._sentinel = None
-        runs = [self.run(library, 0, [(key, Configuration())]).executions[0] for _ in range(3)]
-        digests = {e.output_hash for e in runs if e.outcome.status == "ok" and not e.hazards}
-        if len(digests) != 1 or any(e.outcome.status != "ok" or e.hazards for e in runs):
+        runs = self.run(library, 0, [(key, Configuration())] * SENTINEL_RUNS).executions
+        self._probed = all(e.outcome.status == "ok" and not e.hazards for e in runs)
+        digests = {e.output_hash for e in runs}
+        if len(digests) != 1 or not self._probed:
             return False
         self._sentinel = _Sentinel(library, key, digests.pop())
         return True
@@ -304,7 +309,7 @@ class Server:
 
     def _shared(self, worker: WorkerProcess, attempt: Attempt) -> dict[int, Answer] | None:
         """Answers from a worker that has served others; None when they do not count."""
-        proven = self._sentinel is not None and not self._strict
+        proven = (self._sentinel is not None or self._probed) and not self._strict
         with contextlib.suppress(WorkerDiedError):
             found = attempt.shared(worker, strict=self._strict, proven=proven)
             if found is None:
@@ -334,14 +339,24 @@ class Server:
         sentinel = self._sentinel
         if sentinel is None:
             return worker.ask({"ask": "verify"}).get("changed") is None
+        digests = self._sentinel_runs(worker, sentinel, 1)
+        if digests == {sentinel.digest}:
+            return True
+        if not digests or sentinel.digest not in self._sentinel_runs(worker, sentinel, SENTINEL_RUNS):
+            return False
+        # It does not always give the same bits after all, and is of no use.
+        self._sentinel, self._probed = None, True
+        return True
+
+    def _sentinel_runs(self, worker: WorkerProcess, sentinel: _Sentinel, times: int) -> set[str]:
+        """Digests of some runs of the sentinel; none when one does not end well, or resident contents have changed."""
         case = self._cases[sentinel.key]
         wanted = Wanted(sentinel.key, case.message, "poison", DEFAULT_SECONDS, False)
-        attempt = Attempt(sentinel.library, [wanted], verify=True)
+        attempt = Attempt(sentinel.library, [wanted] * times, verify=True)
         found = attempt.shared(worker, strict=True, proven=False)
-        if found is None or attempt.changed:
-            return False
-        answer = found[0][0]
-        return answer.status == "ok" and answer.digest == sentinel.digest
+        if found is None or attempt.changed or any(answer.status != "ok" for answer in found[0].values()):
+            return set()
+        return {answer.digest for answer in found[0].values()}
 
     def _finished(
         self,

@@ -109,9 +109,9 @@ class Worker:
             module.unload()
 
     def ask_verify(self, _request: Message, _payload: bytearray) -> Message:
-        """Whether all resident contents are as they were put there."""
+        """Whether all resident contents are as they were put there, and the device computes."""
         try:
-            return {"changed": self.memory.changed()}
+            return {"changed": self.memory.changed() or (None if self.memory.probe() else "what the device computes")}
         except DriverError as error:
             return {"changed": str(error)}
 
