@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import random as randomness
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import replace
+from typing import Protocol
 
 from truekernel.fuzz.choices import MOST_ARGUMENTS, MOST_AXES, RISKS, VOCABULARY, Kind, Node, Options
 from truekernel.fuzz.forms import Form, bounded, resized, with_leaves
@@ -26,10 +27,19 @@ _INDEX: dict[str, dict[str, int]] = {
 FLOATS = frozenset({"float32", "float64", "float16", "bfloat16", "complex64", "complex128"})
 
 
+class Favours(Protocol):
+    """Which options past bugs speak for."""
+
+    def options(self, kind: Kind, operator: str) -> Mapping[str, float]:
+        """How often to choose options of a kind of node, relative to 1."""
+        ...
+
+
 class _Budget:
     """How many choices may still leave what was learned to be valid; what was chosen."""
 
-    def __init__(self, form: Form, validity: Validity, risk: str) -> None:
+    def __init__(self, form: Form, validity: Validity, risk: str, experience: Favours | None) -> None:
+        self.operator, self.experience = form.operator, experience
         self.left = len(VOCABULARY["argument"]) * 4 if risk == "all" else int(risk)
         self.validity = validity
         self.caution = validity.caution(form.operator)
@@ -43,7 +53,8 @@ class _Budget:
         estimates = [self.validity.estimate(key, kind, name) for name in names]
         likely = [place for place, estimate in enumerate(estimates) if self.left or estimate >= self.threshold]
         unchanged = min(UNCHANGED + 0.4 * self.caution, 0.97)
-        shares = [weights[place] if weights else 1.0 for place in likely]
+        favours = self.experience.options(kind, self.operator) if self.experience else {}
+        shares = [(weights[place] if weights else 1.0) * favours.get(names[place], 1.0) for place in likely]
         total = sum(shares) or 1.0
         same = "same" if kind != "layout" else "contiguous"
         places = [_INDEX[kind][same], *(_INDEX[kind][names[place]] for place in likely)]
@@ -58,7 +69,12 @@ class _Budget:
 
 
 def constrained(
-    sample: Call, form: Form, number: int, random: randomness.Random, validity: Validity
+    sample: Call,
+    form: Form,
+    number: int,
+    random: randomness.Random,
+    validity: Validity,
+    experience: Favours | None = None,
 ) -> Generator[tuple[Node, Options], int, tuple[Call, Choices]]:
     """A sample with sizes, dtype, layouts, values and scalars drawn anew, together where the form's samples have them together."""
     caution = validity.caution(form.operator)
@@ -71,7 +87,7 @@ def constrained(
             )
         )
     ]
-    budget = _Budget(form, validity, risk)
+    budget = _Budget(form, validity, risk, experience)
     leaves = sample.leaves()
     root = f"{form.operator}#{form.number}"
     dtype = yield from _dtype(leaves, number, root, budget)

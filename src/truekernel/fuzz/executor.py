@@ -83,6 +83,7 @@ class Executor:
         self._seen: dict[str, list[int | str]] = {source.kind: [] for source in self.coverage}
         self._child = 0
         self._served = 0
+        self._spent = 0.0
         self._page = mmap.mmap(-1, PAGE)
         self._errors = tempfile.TemporaryFile(prefix="truekernel-fuzz-")  # noqa: SIM115
 
@@ -223,11 +224,16 @@ class Executor:
         return Report((*plain, outcome), new, calls=1, seconds=seconds, asked=asked, stack=stack)
 
     def _reap(self) -> int:
+        self._spent += self._processor()
         status = os.waitpid(self._child, 0)[1]
         os.close(self._requests)
         os.close(self._replies)
         self._child = 0
         return status
+
+    def processor_seconds(self) -> float:
+        """Processor time that all processes have used."""
+        return self._spent + (self._processor() if self._child else 0.0)
 
     def close(self) -> None:
         """End the process; the next case starts another."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import fnmatch
 import random as randomness
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, Protocol
 
 from truekernel.errors import UnknownNameError
@@ -34,13 +35,26 @@ ORIGIN_WEIGHTS = {"constrained": 0.86, "seed": 0.12, "free": 0.02}
 class Experience(Protocol):
     """What is known of past bugs, as far as the space uses it."""
 
-    def weight(self, operator: Operator) -> float:
+    def weight(self, operator: str) -> float:
         """How often to choose an operator, relative to 1."""
         ...
 
-    def patterns(self, operator: Operator) -> Mapping[str, float]:
+    def patterns(self, operator: str) -> Mapping[str, float]:
         """How often to try patterns with it, relative to 1, by name of `choices.PATTERNS`."""
         ...
+
+    def options(self, kind: Kind, operator: str) -> Mapping[str, float]:
+        """How often to choose options of a kind of node, relative to 1."""
+        ...
+
+
+class _Remembered:
+    """Experience whose answers are kept: the space asks at every node."""
+
+    def __init__(self, source: Experience) -> None:
+        self.weight = source.weight
+        self.patterns: Callable[[str], Mapping[str, float]] = cache(source.patterns)
+        self.options: Callable[[Kind, str], Mapping[str, float]] = cache(source.options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +92,7 @@ class Space:
             )
             for operator in chosen
         ]
-        self._experience = experience
+        self._experience = _Remembered(experience) if experience else None
         self._families = sorted({operator.family for operator in self._operators})
         self._by_family: dict[int, list[int]] = {}
         for number, operator in enumerate(self._operators):
@@ -185,14 +199,16 @@ class Space:
             if origin == "seed":
                 call = yield from arguments.mutated(sample, form, number, random)
             else:
-                call, choices = yield from arguments.constrained(sample, form, number, random, self.validity)
+                call, choices = yield from arguments.constrained(
+                    sample, form, number, random, self.validity, self._experience
+                )
                 if pattern == "none":
                     self._choices += [(operator.name, *choice) for choice in choices]
                     self._constrained.append(operator.name)
         return patterns.applied(pattern, call, random), origin
 
     def _pattern_options(self, operator: Operator) -> Options:
-        factors = self._experience.patterns(operator) if self._experience else {}
+        factors = self._experience.patterns(operator.name) if self._experience else {}
         caution = self.validity.caution(f"{operator.name}/pattern")
         share = (1.0 - PLAIN_SHARE) * 2.0 * (1.0 - caution) / (len(PATTERNS) - 1)
         weights = [max(share * factors.get(name, 1.0), 1e-4) for name in PATTERNS]
@@ -238,7 +254,7 @@ def _weight(operator: Operator, weights: Mapping[str, float], experience: Experi
     for pattern, factor in weights.items():
         if any(fnmatch.fnmatchcase(name, pattern) for name in _names(operator)):
             weight *= factor
-    return weight * (experience.weight(operator) if experience else 1.0)
+    return weight * (experience.weight(operator.name) if experience else 1.0)
 
 
 def _chained(call: Call, number: int, random: randomness.Random) -> Call:
