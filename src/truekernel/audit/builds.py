@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from truekernel.errors import PlanError
 from truekernel.execution.backend import Compiled
 from truekernel.model import Mutant
-from truekernel.trial.devices import Device, How, Source
+from truekernel.trial.devices import Device, Source
 from truekernel.trial.stage import Plans
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ class Build:
     library: Compiled
     variant: int
     plans: Plans
-    how: How
 
 
 def plans_of(setup: ProblemSetup, base: Base, mutants: Sequence[Mutant]) -> tuple[dict[str, Plans], dict[str, str]]:
@@ -52,7 +51,7 @@ def alone(
         if isinstance(result, str):
             failures[mutant.id] = result
         else:
-            builds[mutant.id] = Build(result, 0, plans[mutant.id], "alone")
+            builds[mutant.id] = Build(result, 0, plans[mutant.id])
     return builds, failures
 
 
@@ -67,7 +66,7 @@ def shared(device: Device, base: Base, mutants: Sequence[Mutant], *, checked: bo
         {number: mutant.source for number, mutant in numbered.items()},
         checked=checked,
     )
-    return {numbered[n].id: Build(part.library, part.variant, base.plans, part.how) for n, part in parts.items()}
+    return {numbered[n].id: Build(part.library, part.variant, base.plans) for n, part in parts.items()}
 
 
 def drop(setup: ProblemSetup, builds: Mapping[str, Build]) -> None:

@@ -138,7 +138,7 @@ class Witness(Record):
     output_hash: str
     element: WorstElement | None
     confirmed: bool
-    """The mutant compiled alone gives the same outcome and the same bits."""
+    """Executed once more, it gave the same outcome and the same bits."""
 
 
 class MutantRecord(Record):
@@ -155,8 +155,6 @@ class MutantRecord(Record):
     """Hash of normalised machine code and launch plans."""
     duplicate_of: str = ""
     compile_error: str = ""
-    built: Literal["", "schema", "batch", "alone"] = ""
-    """How the executions' library was compiled."""
     executions: tuple[Execution, ...] = ()
     """On the suites of all checkers."""
     rejected_by: dict[str, str] = {}
@@ -165,7 +163,7 @@ class MutantRecord(Record):
     witness: Witness | None = None
     quarantine: Literal["", "masked", "unobserved"] = ""
     survivor_confirmed: bool | None = None
-    """For a mutant that some checker accepts: whether the mutant compiled alone gives the same bits on that checker's cases."""
+    """For a mutant that some checker accepts: whether it gave the same bits once more, on a GPU on all of that checker's cases, on a CPU on the first."""
     repeats: dict[str, tuple[int, int]] = {}
     """For a mutant that does not give the same bits twice on a GPU: by checker that accepted it, in how many repetitions it was rejected, and of how many."""
     reseeded: dict[str, bool] = {}

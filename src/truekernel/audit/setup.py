@@ -229,9 +229,7 @@ def _honest(setup: ProblemSetup, mutated: Sequence[Program]) -> None:
             good.append(executions)
         mine = [e for e in executions if (e.case_id, e.configuration) in set(setup.requests)]
         setup.honest.append(
-            _record(
-                setup, variant, mine, why or "", ask(setup, Build(library, 0, plans, "alone"), _subject(setup, variant))
-            )
+            _record(setup, variant, mine, why or "", ask(setup, Build(library, 0, plans), _subject(setup, variant)))
         )
         if variant.id in wanted:
             program = next(program for program in programs if program.name == variant.id)

@@ -141,7 +141,7 @@ class WitnessSummary(Record):
     """The same over all honest variants on this case; more than twice that is a proof."""
     element: WorstElement | None = None
     confirmed: bool = True
-    """The mutant compiled alone gives the same outcome and bits."""
+    """Executed once more, the mutant gave the same outcome and bits."""
     size: ErrorSize = "under 5"
     """How wrong it is."""
 
@@ -161,7 +161,7 @@ class SurvivorSummary(Record):
     witness: WitnessSummary
     hazards: tuple[str, ...] = ()
     confirmed: bool | None = None
-    """The mutant compiled alone gives the same bits on the cases of a checker that accepts it; None when that was not tried."""
+    """Executed once more, the mutant gave the same bits on cases of a checker that accepts it; None when that was not tried."""
 
     @property
     def order(self) -> tuple[int, int, float, str]:

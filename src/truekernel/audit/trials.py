@@ -1,7 +1,8 @@
-"""A chunk of one program's mutants: build, execute, search witnesses, confirm on the mutant compiled alone."""
+"""A chunk of one program's mutants: compile each alone, execute the suites, search a witness, show survivors once more."""
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -52,32 +53,26 @@ def run_chunk(setup: ProblemSetup, program: str, mutants: Sequence[Mutant], seen
             unique.append((mutant, code))
     if setup.device.name == "cuda":  # what may end a context comes last
         unique.sort(key=lambda pair: pair[0].made_by[0].rule_class in STRAYING)
-    shared = builds.shared(setup.device, base, [mutant for mutant, _ in unique])
     for mutant, code in unique:
-        alone = own[mutant.id]
-        records[mutant.id] = _run(setup, base, mutant, shared.get(mutant.id, alone), alone, code)
+        records[mutant.id] = _run(setup, base, mutant, own[mutant.id], code)
     add_hazards(setup, base, [mutant for mutant, _ in unique], own, records)
     for plan in {p.digest: p for p in plans.values() if p.digest != base.plans.digest}.values():
         setup.stage.release(plan)
-    builds.drop(setup, shared)
     builds.drop(setup, own)
     return [records[mutant.id] for mutant in mutants]
 
 
-def _run(setup: ProblemSetup, base: Base, mutant: Mutant, build: Build, own: Build, code: str) -> MutantRecord:
-    """Everything about one unique mutant but its hazards. The suites run on the shared build, and what a checker accepts there must
-    repeat on the mutant alone, where else the suites are run again; the witness is looked for on the mutant alone."""
+def _run(setup: ProblemSetup, base: Base, mutant: Mutant, own: Build, code: str) -> MutantRecord:
+    """Everything about one unique mutant but its hazards. All of it is seen on the mutant compiled alone, which its identity needs anyway: suites on a shared
+    build would cost that build as well, and a repetition of all that a checker accepts there."""
     gpu = setup.device.name == "cuda"
-    executions, first = _with_first_witness(setup, own) if gpu else (_suites(setup, build), [])
+    executions, first = _with_first_witness(setup, own) if gpu else (_suites(setup, own), [])
     repeated, again = _repeated(setup, executions, own)
-    if repeated is False and build is not own:
-        build, executions = own, _suites(setup, own)
-        repeated, again = _repeated(setup, executions, own)
     repeats: dict[str, tuple[int, int]] = {}
     if repeated is False and gpu:
         executions, repeated = _with_faults(executions, again)
         repeats = {} if repeated else _kills(setup, executions, own)
-    # What does not repeat even alone (a race that the host decides) stays as it was seen, unconfirmed.
+    # What does not repeat (it reads an address or a clock, say) stays as it was seen, unconfirmed.
     witness, tried = _search(setup, own, first)
     both = [*executions, *tried]
     observed = any(base.hashes[e.case_id, e.configuration] != e.output_hash for e in both if e.outcome.status == "ok")
@@ -86,7 +81,6 @@ def _run(setup: ProblemSetup, base: Base, mutant: Mutant, build: Build, own: Bui
         **_identity(setup, mutant),
         status="ran",
         code_hash=code,
-        built=build.how,
         executions=tuple(executions),
         witness=witness,
         quarantine="" if witness else "masked" if observed else "unobserved",
@@ -130,10 +124,14 @@ def _kills(setup: ProblemSetup, executions: Sequence[Execution], own: Build) -> 
 
 
 def _repeated(setup: ProblemSetup, executions: Sequence[Execution], own: Build) -> tuple[bool | None, list[Execution]]:
-    """Whether the mutant alone gives the same bits on the cases of every checker that accepts it; None when no checker does. And what was executed."""
+    """Whether the mutant gives the same bits again on the cases of every checker that accepts it; None when no checker does. And what was executed.
+
+    Where the order of threads is asked for, the first case of each checker is enough: nothing but addresses and clocks can differ.
+    """
     seen = {(e.case_id, e.configuration): e for e in executions}
     accepted = [name for name, state in _judged(setup, seen).items() if state == "accept"]
-    requests = list(dict.fromkeys(r for name in accepted for r in setup.suite_requests(name)))
+    tried = slice(None) if len(setup.device.schedules) == 1 else slice(1)
+    requests = list(dict.fromkeys(r for name in accepted for r in setup.suite_requests(name)[tried]))
     if not requests:
         return None, []
     series = setup.series(requests)
@@ -155,9 +153,12 @@ def _search(setup: ProblemSetup, own: Build, first: Sequence[Execution] = ()) ->
     """The first execution of the witness search that proves the mutant wrong, and all executions that were tried. `first`: that of the first request, where it was
     made already."""
     tried: list[Execution] = []
-    # Most mutants fall to the first case; the rest then run in one go, which costs one process.
-    for requests in (setup.witness_requests[:1], setup.witness_requests[1:4], setup.witness_requests[4:]):
-        made = first if requests == setup.witness_requests[:1] else ()
+    # Most mutants fall to the first cases. A group costs one process, so each is as long as all before it: few groups, and little is executed in vain.
+    count = len(setup.witness_requests)
+    ends = [*(2**k for k in range(count.bit_length()) if 2**k < count), count]
+    for start, end in itertools.pairwise([0, *ends]):
+        requests = setup.witness_requests[start:end]
+        made = first if start == 0 else ()
         one_series = [1] * len(requests)
         for execution in made or setup.stage.execute(own.library, own.variant, own.plans, requests, one_series):
             tried.append(execution)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import torch
 
 DeviceName = Literal["cpu", "cuda"]
-How = Literal["schema", "batch", "alone"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,6 @@ class Part:
 
     library: Compiled
     variant: int
-    how: How
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +120,11 @@ class Cpu:
 
         options = simt.Options(checked=checked)
         schema = simt.compile_schema(source.text, source.kernels, edits, options)
-        parts = {number: Part(library, number, "schema") for number, library in schema.members.items()}
+        parts = {number: Part(library, number) for number, library in schema.members.items()}
         rest = {number: texts[number] for number in schema.leftovers}
         if rest:
             batch = simt.compile_batch(rest, source.kernels, options)
-            parts |= {number: Part(library, number, "batch") for number, library in batch.members.items()}
+            parts |= {number: Part(library, number) for number, library in batch.members.items()}
         return parts
 
     def by_tool(self, programs: Sequence[Watched]) -> list[list[Outcome]]:  # noqa: ARG002
