@@ -11,7 +11,7 @@ from truekernel.model import Axes, AxisSpec, Domain, OutputSpec, Problem, Tensor
 
 _ROWS: Mapping[str, AxisSpec] = {
     "B": AxisSpec(official=4096, audit=4, kind="batch", odd=(1, 3)),
-    "D": AxisSpec(official=393216, audit=12288, kind="spatial", odd=(1, 5, 1023)),
+    "D": AxisSpec(official=393216, audit=6144, kind="spatial", odd=(1, 5, 1023)),
 }
 
 

@@ -60,7 +60,7 @@ PROBLEMS = (
         name="axpby_half",
         family="elementwise",
         summary="1.5 x - 0.5 y in float16",
-        axes={"N": AxisSpec(official=1 << 26, audit=65536, kind="batch", odd=(1, 7, 8, 1021, 0))},
+        axes={"N": AxisSpec(official=1 << 26, audit=32768, kind="batch", odd=(1, 7, 8, 1021, 0))},
         inputs=(TensorSpec("x", ("N",), "float16"), TensorSpec("y", ("N",), "float16")),
         outputs=(OutputSpec("z", ("N",), "float16"),),
         reference=_axpby,

@@ -168,7 +168,7 @@ PROBLEMS = (
         summary="Rows scaled to unit Euclidean length.",
         axes={
             "rows": AxisSpec(32768, 2, "batch", (1, 5)),
-            "features": AxisSpec(65535, 16383, "reduction", (1, 3, 258, 1021)),
+            "features": AxisSpec(65535, 8191, "reduction", (1, 3, 258, 1021)),
         },
         inputs=(TensorSpec("x", ("rows", "features"), domain=SQUARABLE),),
         outputs=(OutputSpec("y", ("rows", "features")),),

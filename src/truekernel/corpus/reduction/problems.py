@@ -76,8 +76,8 @@ PROBLEMS = (
         axes={
             "B": AxisSpec(official=112, audit=2, kind="batch", odd=(1, 3)),
             "F": AxisSpec(official=64, audit=8, kind="feature", odd=(1,)),
-            "H": AxisSpec(official=512, audit=48, kind="spatial", odd=(1, 13)),
-            "W": AxisSpec(official=512, audit=64, kind="spatial", odd=(1, 17)),
+            "H": AxisSpec(official=512, audit=32, kind="spatial", odd=(1, 13)),
+            "W": AxisSpec(official=512, audit=48, kind="spatial", odd=(1, 17)),
         },
         inputs=(TensorSpec("x", ("B", "F", "H", "W")),),
         outputs=(OutputSpec("y", ("B", "F", "H", "W")),),

@@ -37,7 +37,7 @@ PROBLEMS = (
         summary="Softmax over long rows.",
         axes={
             "rows": AxisSpec(4096, 2, "batch", (1, 3)),
-            "features": AxisSpec(393216, 16384, "reduction", (1, 257, 4099)),
+            "features": AxisSpec(393216, 8192, "reduction", (1, 257, 4099)),
         },
         inputs=(TensorSpec("x", ("rows", "features"), domain=ANY),),
         outputs=(OutputSpec("y", ("rows", "features")),),
@@ -53,7 +53,7 @@ PROBLEMS = (
         summary="Log-softmax over long rows.",
         axes={
             "rows": AxisSpec(4096, 2, "batch", (1, 3)),
-            "features": AxisSpec(393216, 16384, "reduction", (1, 255, 4098)),
+            "features": AxisSpec(393216, 8192, "reduction", (1, 255, 4098)),
         },
         inputs=(TensorSpec("x", ("rows", "features"), domain=ANY),),
         outputs=(OutputSpec("y", ("rows", "features")),),
