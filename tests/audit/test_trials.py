@@ -21,19 +21,35 @@ def mutants():
     return mutation.mutants(corpus.programs()["mse_loss"], rules)[:6]
 
 
-def test_what_repeats_alone_is_confirmed(setup, mutants):
+def test_what_repeats_is_confirmed(setup, mutants):
     survivors = [r for r in trials.run_chunk(setup, "mse_loss", mutants, {}) if r.survivor_confirmed is not None]
     assert survivors
     assert all(record.survivor_confirmed for record in survivors)
     assert all(record.witness.confirmed for record in survivors if record.witness)
 
 
-def test_what_does_not_repeat_alone_is_not(setup, mutants, monkeypatch):
+def test_what_does_not_repeat_is_not(setup, mutants, monkeypatch):
     monkeypatch.setattr(trials, "_differ", lambda *_: True)
     survivors = [r for r in trials.run_chunk(setup, "mse_loss", mutants, {}) if r.survivor_confirmed is not None]
     assert survivors
     assert not any(record.survivor_confirmed for record in survivors)
-    assert {record.built for record in survivors} == {"alone"}
+
+
+def test_groups_of_the_witness_search_hold_every_request_once(setup, mutants, monkeypatch):
+    groups = []
+
+    def nothing(_library, _variant, _plans, requests, _series):
+        groups.append(list(requests))
+        return []
+
+    monkeypatch.setattr(setup.stage, "execute", nothing)
+    for count in (0, 1, 2, 3, 8, len(setup.witness_requests)):
+        groups.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(setup, "witness_requests", setup.witness_requests[:count])
+            assert trials._search(setup, trials.builds.Build(None, 0, None)) == (None, [])
+            assert [request for group in groups for request in group] == setup.witness_requests
+            assert all(groups) or not count
 
 
 class LikeGpu:

@@ -79,7 +79,7 @@ PROBLEMS = (
         axes={
             "heads": AxisSpec(512, 2, "batch", (1, 3)),
             "length": AxisSpec(1024, 36, "reduction", (1, 15, 33)),
-            "D": AxisSpec(64, 64, "reduction", (2, 32)),
+            "D": AxisSpec(64, 64, "feature"),
         },
         inputs=(
             TensorSpec("q", ("heads", "length", "D"), "float16", HALF_FACTOR),
