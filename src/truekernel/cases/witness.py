@@ -45,7 +45,7 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("normal*300", "medium"),
     ("normal*10000", "tiles"),
     ("normal*1e-12", "three"),
-    ("signed+-92", "three"),
+    ("signed+-88", "three"),
     ("normal&parameters", "large"),
     ("normal*300", "tiles"),
     ("ramp*1000", "eight"),
