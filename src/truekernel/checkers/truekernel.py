@@ -1,4 +1,4 @@
-"""Our checker: about ten cases over recipes and shapes, poisoned outputs, float64 truth (`bound`)."""
+"""Our checker: about twenty cases over recipes and shapes, poisoned outputs, float64 truth (`bound`)."""
 
 from __future__ import annotations
 
