@@ -14,6 +14,7 @@ from truekernel.cli.audit import audit
 from truekernel.cli.checkers import checkers
 from truekernel.cli.doctor import doctor
 from truekernel.cli.export import export
+from truekernel.cli.fuzz import fuzz
 from truekernel.cli.mutants import mutants
 from truekernel.cli.output import open_streams
 from truekernel.cli.problems import problems
@@ -25,7 +26,18 @@ from truekernel.errors import TruekernelError
 
 BAD, WRONG_CALL, MACHINE_FAILED, INTERRUPTED = 1, 2, 3, 130
 
-COMMANDS: tuple[Callable[..., int], ...] = (audit, report, replay, export, rules, mutants, problems, checkers, doctor)
+COMMANDS: tuple[Callable[..., int], ...] = (
+    audit,
+    report,
+    replay,
+    export,
+    fuzz,
+    rules,
+    mutants,
+    problems,
+    checkers,
+    doctor,
+)
 _HELP = """How many wrong CUDA kernels does a checker accept, of which kind, and how many right ones does it reject?
 
 Start with `truekernel doctor`, then `truekernel audit --checker kernelbench --sample 200`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import mmap
 import os
@@ -39,6 +40,7 @@ def execute(
     errors: int,
 ) -> None:
     """Serve requests until the pipe closes."""
+    faulthandler.disable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     quiet = os.open(os.devnull, os.O_RDWR)

@@ -84,18 +84,20 @@ class Executor:
         self._child = 0
         self._served = 0
         self._spent = 0.0
+        self._asked: tuple[str, ...] = ()
         self._page = mmap.mmap(-1, PAGE)
         self._errors = tempfile.TemporaryFile(prefix="truekernel-fuzz-")  # noqa: SIM115
 
     def run(self, case: TestCase, oracles: Sequence[str] | None = None, *, seed: int = 0, share: float = 1.0) -> Report:
         """Execute a case and ask `oracles` (default: all), each with probability `share` unless the case reached something new. Raises MachineError when no process can be made."""
         if self._child and (self.fresh or self._served >= self.limits.recycle):
-            self.close()
+            self.stop()
         if not self._child:
             self._start()
         self._served += 1
         started = time.perf_counter()
         names = self.oracles if oracles is None else tuple(oracles)
+        self._asked = names
         request = pickle.dumps((case, names, seed, share))
         try:
             os.write(self._requests, struct.pack("<I", len(request)) + request)
@@ -109,7 +111,7 @@ class Executor:
                 self._seen[kind] += items
             outcomes = tuple(parsed(outcome) for outcome in answer["outcomes"])
             if answer["end"]:
-                self.close()
+                self.stop()
             return Report(outcomes, new, answer["calls"], seconds, tuple(answer["asked"]))
         return self._death(answer, seconds)
 
@@ -193,7 +195,7 @@ class Executor:
     def _death(self, answer: str | None, seconds: float) -> Report:
         """What a process that hangs or died means."""
         stage, call = self._stage()
-        names = ("execution", *self.oracles)
+        names = ("execution", *self._asked)
         oracle = names[stage] if stage < len(names) else "execution"
         if answer == "hang":
             os.kill(self._child, signal.SIGKILL)
@@ -236,6 +238,12 @@ class Executor:
         return self._spent + (self._processor() if self._child else 0.0)
 
     def close(self) -> None:
+        """End the process for good."""
+        self.stop()
+        self._errors.close()
+        self._page.close()
+
+    def stop(self) -> None:
         """End the process; the next case starts another."""
         if self._child:
             with contextlib.suppress(ProcessLookupError):

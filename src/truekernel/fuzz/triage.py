@@ -202,18 +202,22 @@ def key_of(operator: str, outcome: Outcome) -> str:
     return f"{outcome.oracle if outcome.kind == 'mismatch' else outcome.kind}:{stem(operator)}:{what}".replace(" ", "_")
 
 
-_FRAME = re.compile(r"((?:at::native|at|c10|torch|dnnl|mkldnn|fft|caffe2)::[\w:~<>, ]+?)\(")
+_FRAME = re.compile(r"frame #\d+: (.+?) \+ 0x[0-9a-f]+ \(0x[0-9a-f]+ in \S*/(\S+?)\)")
 _PLUMBING = re.compile(
-    r"c10::(impl|detail|Dispatcher|BoxedKernel|KernelFunction|guts|ArrayRef)|torch::(jit|autograd|crash|PyObject)|at::_ops::|at::internal|FatalSignal|handle_fatal|lambda|Dispatch|wrapper_"
+    r"FatalSignal|<unknown function>|^c10::(impl|detail|Dispatcher|BoxedKernel|KernelFunction|guts|function_ref)|^torch::(jit|autograd|PythonArgs|impl)|^at::(_ops|internal)::|"
+    r"^void c10::function_ref|^std::|^__|^_Py|^Py|wrapper_|_call_|cpython|THPVariable|^at::TensorIteratorBase"
 )
 
 
 def frames(stack: str) -> str:
-    """The innermost function of the library that a native stack names, without templates; "" where it names none."""
-    for line in stack.splitlines():
-        found = _FRAME.search(line)
-        if found and not _PLUMBING.search(line[: found.end()]):
-            return re.sub(r"<.*", "", found[1])[:120]
+    """The innermost function of the library that a native stack names, without templates and arguments; "" where it names none."""
+    for name, file in _FRAME.findall(stack):
+        plain = name.replace("(anonymous namespace)::", "")
+        if file.startswith(("libc.so", "libpthread", "libstdc++", "python")) or _PLUMBING.search(plain):
+            continue
+        return re.sub(r"^(void|int|long|bool|at::Tensor&?|float|double) ", "", re.split(r"[<(]", plain, maxsplit=1)[0])[
+            :120
+        ].strip()
     return ""
 
 
