@@ -53,12 +53,14 @@ class Rule:
         return self.also is None or self.also(operator, message)
 
 
-_WITHOUT_DIMENSION = re.compile(r"pool|conv|pad|linear|norm(?!alize)|embedding|upsample|interpolate|grid|rnn|lstm|gru|attention|_loss|bilinear|fold|_mm|shuffle")
+_WITHOUT_DIMENSION = re.compile(
+    r"pool|conv|pad|linear|(batch|group|instance|layer|response)_norm|embedding|upsample|interpolate|grid|rnn|lstm|gru|attention|_loss|functional\.(un)?fold|col2im|im2col|shuffle"
+)
 """Operators whose callers name no dimension, so that a complaint about one comes from inside."""
 
 
 def _names_no_dimension(operator: str, _message: str) -> bool:
-    return _WITHOUT_DIMENSION.search(operator.lower()) is not None and "vector_norm" not in operator and "matrix_norm" not in operator
+    return _WITHOUT_DIMENSION.search(operator.lower()) is not None
 
 
 def _speaks_of_another(operator: str, message: str) -> bool:
@@ -80,7 +82,12 @@ RULES: tuple[Rule, ...] = (
     Rule("defect", "a negative stride is told as an overflow", r"Storage size calculation overflowed .*strides=\[[^\]]*-\d"),
     Rule("resource", "more memory, or a larger size, than there can be",
          r"can't allocate memory|out of memory|calculation overflowed|integer multiplication overflow|possible overflow|[Ii]nvalid buffer size"),
-    Rule("resource", "the device has no memory left", errors=r"OutOfMemoryError"),
+    Rule("resource", "the device has no memory left", errors=r"OutOfMemoryError|ResourceExhaustedError"),
+    Rule("resource", "a status of the run-time library", r"^RESOURCE_EXHAUSTED"),
+    Rule("unimplemented", "a status of the run-time library", r"^UNIMPLEMENTED"),
+    Rule("unimplemented", "a status of the run-time library", errors=r"UnimplementedError"),
+    Rule("defect", "a status of the run-time library", r"^(INTERNAL|DATA_LOSS|UNKNOWN): "),
+    Rule("defect", "a status of the run-time library", errors=r"InternalError|DataLossError|UnknownError"),
     Rule("defect", "a text of the C++ library that nobody caught",
          r"\bstd::(bad_|length_error|out_of_range|vector|logic_error)|_M_\w+|basic_string::|\b(unordered_)?map::at|\bvector::|\bsto(i|l|ll|d|f)\b|__n \(which is|bad optional access"),
     Rule("defect", "an integer was taken for a symbolic one", r"expected to contain only concrete integers|cannot be represented as a SymInt"),
@@ -94,16 +101,17 @@ RULES: tuple[Rule, ...] = (
          r"CppCompileError|C\+\+ compile error|PassManager::run failed|was invalid, but is output|^unexpected type \w+\d$|no_dispatch"),
     Rule("unimplemented", "the compiler's back end lacks this", r"NotImplementedError|not yet (supported|implemented)", r"InductorError|LoweringException|BackendCompilerFailed"),
     Rule("defect", "the compiler's back end failed", errors=r"InductorError|LoweringException|BackendCompilerFailed|CppCompileError|CalledProcessError"),
-    Rule("defect", "an assertion without words", r"^\s*$|^[\w.()\[\] ]+ (==|!=|<=|>=|<|>) [\w.()\[\] ]+$", r"AssertionError",
+    Rule("refusal", "a division by zero", r"^ZeroDivisionError$|^division by (0|zero)$", r"RuntimeError"),
+    Rule("defect", "an exception without words", r"^\s*$", r"RuntimeError|AssertionError|ValueError|TypeError|IndexError"),
+    Rule("defect", "an assertion without words", r"^[\w.()\[\] ]+ (==|!=|<=|>=|<|>) [\w.()\[\] ]+$", r"AssertionError",
          unless=r"\b(must|should|expected|got|be|the|only)\b"),
     Rule("defect", "an exception that Python itself raised inside",
          errors=r"SystemError|UnboundLocalError|NameError|RecursionError|ZeroDivisionError|OverflowError|StopIteration|KeyError|BufferError"),
-    Rule("refusal", "there is no such operator", r"_OpNamespace|has no attribute '\w+'$", r"AttributeError", unless=r"^'(\w+)' object has no attribute"),
-    Rule("defect", "an attribute was asked of what has none", r"object has no attribute", r"AttributeError", unless=r"_OpNamespace"),
+    Rule("refusal", "there is no such operator", r"_OpNamespace", r"AttributeError"),
+    Rule("unknown", "Python complains of a type that the caller may have passed, or not",
+         r"^'\w+' object (has no attribute|is not \w+)|unsupported operand type|bad operand type|not supported between instances|cannot unpack non-iterable|cannot be interpreted", r"AttributeError|TypeError"),
     Rule("defect", "a list of the library's own was too short", r"^(list|tuple|string|list assignment|pop) (index )?(out of range|from empty)|^(list|tuple) index|^list assignment index", r"IndexError"),
     Rule("defect", "a shape was unpacked without looking", r"(not enough|too many) values to unpack", r"ValueError"),
-    Rule("defect", "Python's own complaint, from inside",
-         r"unsupported operand type|object is not (iterable|subscriptable|callable)|cannot unpack non-iterable|object cannot be interpreted|not supported between instances", r"TypeError"),
     Rule("defect", "a dimension is refused that no caller named", r"Dimension out of range|out of range for tensor of size|Dimension specified as 0", r"IndexError", also=_names_no_dimension),
     Rule("defect", "an index is refused by an operator that nobody called", r"out of range for tensor of size|index \S+ out of range", r"IndexError", also=_speaks_of_another),
     Rule("defect", "a text that misleads", r"Unknown Complex ScalarType|Could not allocate memory to change Tensor SizesAndStrides|unknown ivalue|Unsupported TypeMeta"),
@@ -117,7 +125,7 @@ RULES: tuple[Rule, ...] = (
          r"RuntimeError|ValueError|TypeError|IndexError|AssertionError|LinAlgError|_LinAlgError|FileNotFoundError|AcceleratorError|TorchRuntimeError|Unsupported|UserError|InvalidArgumentError|\w*Error"),
 )  # fmt: skip
 
-_INNER = re.compile(r"got (\w+)\(([\"'])(.*)\2\)|LoweringException: (\w+): ?(.*)", re.DOTALL)
+_INNER = re.compile(r"got (\w+)\(([\"'])(.*?)\2\)|LoweringException: (\w+): ?(.*)", re.DOTALL)
 
 
 def classify(error: str, message: str, operator: str = "") -> Judgement:
