@@ -55,18 +55,21 @@ class Knowledge:
     entries: tuple[Pattern, ...] = ()
     _shares: dict[str, dict[str, float]] = field(default_factory=dict, repr=False, compare=False)
     _near: dict[str, tuple[tuple[Report, float], ...]] = field(default_factory=dict, repr=False, compare=False)
+    _kin: dict[str, list[Report]] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for report in self.reports:
+            for family in {kin(name) for name in report.apis}:
+                self._kin.setdefault(family, []).append(report)
 
     def near(self, operator: str) -> tuple[tuple[Report, float], ...]:
         """Reports on this operator, with what each counts: 1 under the same stem, half of that for a kin operator, half again if disputed."""
         if operator not in self._near:
-            exact, family = stem(operator), kin(operator)
-            found = []
-            for report in self.reports:
-                if exact in map(stem, report.apis):
-                    found.append((report, _mass(report)))
-                elif family in map(kin, report.apis):
-                    found.append((report, 0.5 * _mass(report)))
-            self._near[operator] = tuple(found)
+            exact = stem(operator)
+            self._near[operator] = tuple(
+                (report, _mass(report) * (1.0 if exact in map(stem, report.apis) else 0.5))
+                for report in self._kin.get(kin(operator), ())
+            )
         return self._near[operator]
 
     def weight(self, operator: str) -> float:
@@ -79,14 +82,17 @@ class Knowledge:
 
     def _all_shares(self, operator: str) -> dict[str, float]:
         if operator not in self._shares:
-            total = sum(map(_mass, self.reports))
-            near = self.near(operator) if operator else ()
-            own = sum(mass for _, mass in near)
-            shares = {}
-            for pattern in self.entries if total else ():
-                overall = sum(_mass(report) for report in self.reports if pattern.tags & set(report.tags)) / total
-                seen = sum(mass for report, mass in near if pattern.tags & set(report.tags))
-                shares[pattern.name] = (seen + _PRIOR * overall) / (own + _PRIOR)
+            near = self.near(operator) if operator else tuple((report, _mass(report)) for report in self.reports)
+            seen = {
+                pattern.name: sum(mass for report, mass in near if not pattern.tags.isdisjoint(report.tags))
+                for pattern in self.entries
+            }
+            total = sum(mass for _, mass in near)
+            if operator:
+                overall = self._all_shares("")
+                shares = {name: (seen[name] + _PRIOR * overall[name]) / (total + _PRIOR) for name in seen}
+            else:
+                shares = {name: seen[name] / total if total else 0.0 for name in seen}
             self._shares[operator] = shares
         return self._shares[operator]
 
