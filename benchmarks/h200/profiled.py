@@ -18,7 +18,10 @@ from typing import Any
 
 FOLDER = "TRUEKERNEL_PROFILE"
 _rows: dict[str, list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
-_written = 0.0
+_stacks: dict[str, float] = defaultdict(float)
+_last: list[Any] = []
+SAMPLED_EVERY = 0.02
+DEPTH = 4
 
 
 def clocked(owner: Any, name: str, title: str = "") -> None:
@@ -44,7 +47,30 @@ def write(kind: str) -> None:
     """Keep what this process has found so far."""
     folder = os.environ.get(FOLDER)
     if folder:
-        (Path(folder) / f"{kind}-{os.getpid()}.json").write_text(json.dumps(_rows))
+        document = {"rows": dict(_rows), "stacks": dict(_stacks), "last": _last}
+        partial = Path(folder) / f".{kind}-{os.getpid()}"
+        partial.write_text(json.dumps(document))
+        partial.rename(Path(folder) / f"{kind}-{os.getpid()}.json")
+
+
+def _sample(kind: str) -> None:
+    """Look at the main thread's stack again and again, and write what was found."""
+    main = threading.main_thread().ident
+    written = 0.0
+    while True:
+        time.sleep(SAMPLED_EVERY)
+        frame = sys._current_frames().get(main or 0)
+        names = []
+        while frame is not None and len(names) < DEPTH:
+            if "truekernel" in frame.f_code.co_filename or not names:
+                names.append(f"{Path(frame.f_code.co_filename).stem}.{frame.f_code.co_name}:{frame.f_lineno}")
+            frame = frame.f_back
+        stack = " < ".join(names)
+        _stacks[stack] += SAMPLED_EVERY
+        _last[:] = [time.time(), stack]
+        if time.monotonic() - written > 0.5:
+            written = time.monotonic()
+            write(kind)
 
 
 def audit_problem(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -52,14 +78,27 @@ def audit_problem(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     from truekernel.audit import worker
 
     begun = time.perf_counter()
-    if not _rows:
-        _clock_parent()
+    begin()
     yield from worker.audit_problem(job)
     row = _rows["job"]
     row[0] += 1
     row[1] += time.perf_counter() - begun
     _rows["cpu of process"] = [1, 0.0, time.process_time()]
     write("parent")
+
+
+def begin() -> None:
+    """Put the clocks around this process' work, once."""
+    if not _rows:
+        _clock_parent()
+        threading.Thread(target=_sample, args=("parent",), daemon=True).start()
+    _rows["process"] = [1, 0.0, 0.0]
+
+
+def reset() -> None:
+    """Forget what was found so far."""
+    _rows.clear()
+    _stacks.clear()
 
 
 def _clock_parent() -> None:
@@ -108,6 +147,8 @@ def _count_voids(attempt: Any, server: Any) -> None:
             _rows[f"VOID {'late' if len(self.late) > late else 'suspicious or fatal'}"][0] += 1
         elif found[1]:
             _rows["VOID the rest, after a fault"][0] += 1
+        if self.verify:
+            _rows[f"VOID sentinel: {'changed' if self.changed else 'other' if found is None else 'ran'}"][0] += 1
         for answer in found[0].values() if found else ():
             if answer.status != "ok":
                 _rows[f"ANSWER {answer.status} {answer.code}"][0] += 1
@@ -134,28 +175,37 @@ def _clock_worker() -> None:
         for name in names:
             clocked(owner, name, f"gpu {name}")
 
-    def writing() -> None:
-        while True:
-            time.sleep(0.3)
-            write("gpu")
-
-    threading.Thread(target=writing, daemon=True).start()
+    threading.Thread(target=_sample, args=("gpu",), daemon=True).start()
     worker.main()
 
 
-def summed(folder: Path) -> dict[str, dict[str, float]]:
-    """Sums over all processes."""
-    total: dict[str, list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
+def show(folder: Path, most: int = 45) -> None:
+    """Print sums over all processes: clocks, then where stacks were seen, then where each process was last."""
+    clocks: dict[str, list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
+    stacks: dict[str, float] = defaultdict(float)
+    lasts = []
     for path in folder.glob("*.json"):
-        for title, row in json.loads(path.read_text()).items():
-            for k, value in enumerate(row):
-                total[title][k] += value
-    return {
-        title: {"calls": int(row[0]), "seconds": round(row[1], 2), "cpu": round(row[2], 2)}
-        for title, row in sorted(total.items(), key=lambda item: -item[1][1])
-    }
+        document = json.loads(path.read_text())
+        for title, row in document["rows"].items():
+            clocks[title] = [total + value for total, value in zip(clocks[title], row, strict=True)]
+        for stack, seconds in document["stacks"].items():
+            stacks[f"{path.name[:3]} {stack}"] += seconds
+        if document["last"]:
+            lasts.append((*document["last"], path.stem))
+    for title, row in sorted(clocks.items(), key=lambda item: -item[1][1])[:most]:
+        print(f"{title:40} {int(row[0]):8} {row[1]:9.2f} s {row[2]:9.2f} cpu")
+    for title, row in clocks.items():
+        if title.startswith(("VOID", "ANSWER")):
+            print(f"{title:60} {int(row[0])}")
+    for stack, seconds in sorted(stacks.items(), key=lambda item: -item[1])[:most]:
+        print(f"{seconds:8.1f} {stack}")
+    for at, stack, name in sorted(lasts)[-6:]:
+        print(f"{at:.1f} {name} {stack}")
 
 
 if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        show(Path(sys.argv[1]))
+        sys.exit()
     sys.modules["profiled"] = sys.modules["__main__"]
     _clock_worker()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from functools import lru_cache
 from truekernel.errors import GpuMissingError
 
 _QUESTION_SECONDS = 60.0
+_KNOWN = "TRUEKERNEL_GPU_"
+"""With the number of a GPU behind it: what is known of it, for processes that start from this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,9 @@ def device_info(device: int = 0) -> DeviceInfo:
 
     Asked in a process of its own: this one may fork later, which a loaded driver does not survive.
     """
+    known = os.environ.get(f"{_KNOWN}{device}")
+    if known:
+        return DeviceInfo(**json.loads(known))
     command = [sys.executable, "-m", "truekernel.execution.cuda.devices", str(device)]
     try:
         run = subprocess.run(command, capture_output=True, text=True, timeout=_QUESTION_SECONDS, check=False)
@@ -40,7 +46,9 @@ def device_info(device: int = 0) -> DeviceInfo:
         raise GpuMissingError(f"the GPU driver failed: {last}") from None
     if "error" in answer:
         raise missing(answer["error"], answer["text"])
-    return DeviceInfo(**answer)
+    info = DeviceInfo(**answer)
+    os.environ[f"{_KNOWN}{device}"] = json.dumps(answer)
+    return info
 
 
 def missing(kind: str, text: str) -> GpuMissingError:

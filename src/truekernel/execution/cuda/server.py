@@ -24,7 +24,7 @@ from truekernel.numerics.expected import Expected
 from truekernel.numerics.statistics import RHO_LADDER
 
 DEFAULT_SECONDS = 20.0
-LEAST_SECONDS = 1.0
+LEAST_SECONDS = 2.0
 """Several processes take turns on a GPU, and all wait while one makes a context: shorter limits would catch kernels that only had to wait."""
 SENTINEL_RUNS = 16
 """What does not give the same bits so many times is no sentinel."""
@@ -342,7 +342,8 @@ class Server:
         digests = self._sentinel_runs(worker, sentinel, 1)
         if digests == {sentinel.digest}:
             return True
-        if not digests or sentinel.digest not in self._sentinel_runs(worker, sentinel, SENTINEL_RUNS):
+        again = self._sentinel_runs(worker, sentinel, SENTINEL_RUNS) if digests else set()
+        if len(again) < 2 and sentinel.digest not in again:
             return False
         # It does not always give the same bits after all, and is of no use.
         self._sentinel, self._probed = None, True

@@ -52,6 +52,24 @@ class Idle:
 IDLE = Idle()
 
 
+class Watching:
+    """What looks whether this process' workers are gone. Asked for once: the answer can take long while others make contexts."""
+
+    def __init__(self) -> None:
+        self._owner = 0
+        self._watch: Watch | None = None
+
+    def by(self, pid: int) -> Watch | None:
+        """A watch that shows such processes as the worker `pid`; None where it does not."""
+        if self._owner != os.getpid():
+            found = Watch()
+            self._owner, self._watch = os.getpid(), found if pid in found.pids() else None
+        return self._watch
+
+
+WATCHING = Watching()
+
+
 class Workers:
     """Hands out a worker whose GPU has just proven that it computes. `keep`: leave good workers to the next server of this process."""
 
@@ -60,7 +78,6 @@ class Workers:
         self._worker: WorkerProcess | None = None
         self._spare: WorkerProcess | None = None
         self._watch: Watch | None = None
-        self._listed = False
         self._ending: list[threading.Thread] = []
         self._remaining: list[int] = []
         self.started = 0
@@ -92,9 +109,7 @@ class Workers:
             self._worker = worker
             self.started += 1
             self.name = worker.name
-            if self._watch is None:
-                self._watch = Watch()
-                self._listed = worker.pid in self._watch.pids()
+            self._watch = WATCHING.by(worker.pid)
         return self._worker
 
     def _new(self) -> WorkerProcess:
@@ -117,7 +132,7 @@ class Workers:
 
     def _end(self, worker: WorkerProcess) -> None:
         worker.end()
-        if self._listed and self._watch is not None and not self._watch.gone(worker.pid):
+        if self._watch is not None and not self._watch.gone(worker.pid):
             self._remaining.append(worker.pid)
 
     def settle(self) -> None:
