@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 _PREFIXES = ("mkldnn", "quantized", "native", "thnn", "slow", "foreach", "fused")
 _SUFFIXES = ("backwarddata", "backward", "withindices", "forcpu", "forwardonly", "forward", "copy", "cpufallback")
 _DIMENSION = re.compile(r"[123]d$")
 
 
+@cache
 def stem(name: str) -> str:
     """What the names of one operator have in common.
 
@@ -29,6 +31,7 @@ def stem(name: str) -> str:
     return word
 
 
+@cache
 def kin(name: str) -> str:
     """The stem without the number of spatial dimensions: `maxpool` for `max_pool1d` to `max_pool3d`."""
     return _DIMENSION.sub("", stem(name))
