@@ -1,4 +1,4 @@
-"""Refusals and defects: labelled messages that torch 2.13 really gave, and examples of each rule.
+"""Refusals and defects: labelled messages that torch 2.13 (and, for tuning only, JAX 0.10.2) really gave, and examples of each rule.
 
 `refusal_messages.json`: operator, class and text (cut at 420 characters) of exceptions, and a label given by judgement. `part`: rules were tuned on `tuning` alone;
 `held_out` is the other half; `fresh` was collected and labelled after the rules stood. `source`: a call made here, or a text that a public report quotes.
@@ -85,6 +85,8 @@ EXAMPLES = [
     ("unimplemented", "InductorError", "NotImplementedError: complex outputs", ""),
     ("defect", "InductorError", "LoweringException: KeyError: 'x'", ""),
     ("refusal", "RuntimeError", "ZeroDivisionError", "torch.floor_divide"),
+    ("refusal", "OverflowError", "Python int 1180591620717411303424 too large to convert to int32", "jax.numpy.array"),
+    ("defect", "OverflowError", "int too big to convert", "torch.tril_indices"),
     ("defect", "RuntimeError", "", ""),
     ("defect", "AssertionError", "expected_ranges == extra_ranges", ""),
     ("defect", "SystemError", "returned NULL without setting an exception", ""),
