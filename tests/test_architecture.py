@@ -35,6 +35,7 @@ def test_an_import_that_goes_up_would_be_seen(tmp_path):
         "report",
         "fuzz",
         "audit",
+        "judge",
         "checkers",
         "trial",
         "export",

@@ -26,7 +26,7 @@ __global__ void probe(const float* x, float* y) {
     y[threadIdx.x] = tile[31 - threadIdx.x];
 }
 """
-_OPTIONAL = ("another compiler", "GPU")
+_OPTIONAL = ("another compiler", "GPU", "walls")
 """Audits on a CPU run without them."""
 _LIBRARIES = ("torch", "numpy", "scipy", "tree-sitter", "tree-sitter-cuda", "pydantic")
 
@@ -49,7 +49,7 @@ def doctor(*, json: Annotated[bool, Parameter(negative="")] = False) -> int:
     json
         Print one JSON document.
     """
-    findings = [_machine(), *_libraries(), *_compilers(), _gpu()]
+    findings = [_machine(), *_libraries(), *_compilers(), _gpu(), _walls()]
     able = all(finding.good for finding in findings if finding.what not in _OPTIONAL)
     if json:
         print_json({"able": able, "findings": [asdict(finding) for finding in findings]})
@@ -77,6 +77,21 @@ def _gpu() -> Finding:
             "GPU", False, f"{found.name} ({found.arch}), without cuda.core", "pip install 'truekernel[cuda]'"
         )
     return Finding("GPU", True, f"{found.name} ({found.arch}), {found.memory / 2**30:.0f} GiB")
+
+
+def _walls() -> Finding:
+    """The walls behind which `truekernel check` runs candidates, each tried from inside."""
+    from truekernel.errors import MachineError
+    from truekernel.judge.walls.probing import probe
+
+    try:
+        walls = probe()
+    except MachineError as error:
+        return Finding("walls", False, str(error), "truekernel check needs Linux with namespaces, Landlock or seccomp")
+    up = [wall.name for wall in walls if wall.up]
+    down = [f"{wall.name} ({wall.detail})" for wall in walls if not wall.up]
+    mend = "run where these can be raised: verdicts list what is missing" if down else ""
+    return Finding("walls", not down, f"{', '.join(up)}" + (f"; not up: {', '.join(down)}" if down else ""), mend)
 
 
 def _machine() -> Finding:
