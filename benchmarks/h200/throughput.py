@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import profiled
+
 from audit import Busy
 
 CORES = len(os.sched_getaffinity(0))

@@ -13,10 +13,11 @@ from truekernel.execution.cuda.driver import Driver
 
 STEP = 16 << 20
 """Bytes of the sink, and of each piece of real memory."""
-SPAN = 64 << 20
-"""Bytes of the sink's addresses on either side of real memory. A wrong index goes astray by less than that nearly always, at the sizes of audits."""
+SPAN = 1 << 30
+"""Bytes of the sink's addresses around the regions. Nearly every wrong index goes astray by less than that, at the sizes of audits; a loop that runs away
+leaves the sink after a while, and ends."""
 REGION = 2 << 30
-_NOTHING, _SINK = 0, -1
+_SINK = -1
 SINK_BYTE = 0xFF
 _ALIGNMENT = 512
 
@@ -58,8 +59,8 @@ class Region:
 
 
 class Space:
-    """Both regions with the sink around them. `resident` is for what no kernel may write, `arena` for what kernels write. `sink`: where the sink itself can
-    always be read."""
+    """Both regions, with the sink around them and wherever they have no memory yet. `resident` is for what no kernel may write, `arena` for what kernels
+    write. `sink`: where the sink itself can always be read."""
 
     def __init__(self, driver: Driver, device: int) -> None:
         self._driver, self._device = driver, device
@@ -67,14 +68,13 @@ class Space:
         self.sink = driver.reserve(STEP)
         driver.map(self.sink, [self._piece], STEP, device)
         self.refill()
-        total = 2 * (SPAN + REGION + SPAN)
+        total = 3 * SPAN + 2 * REGION
         self._base = driver.reserve(total)
-        self._steps = [_NOTHING] * (total // STEP)
-        """What lies at each step: nothing, the sink, or the handle of a piece of its own."""
-        self._hidden = False
-        starts = (self._base + SPAN, self._base + 3 * SPAN + REGION)
-        for start in starts:
-            self._surround(self._number(start), 0)
+        self._steps = [_SINK] * (total // STEP)
+        """What lies at each step: the sink, or the handle of a piece of real memory."""
+        self._hidden = True
+        self.show()
+        starts = (self._base + SPAN, self._base + 2 * SPAN + REGION)
         self.resident, self.arena = (Region(self, start) for start in starts)
 
     def refill(self) -> None:
@@ -92,37 +92,23 @@ class Space:
     def show(self) -> None:
         """Put the sink back."""
         if self._hidden:
-            for number in self._sinks():
-                self._map(number, self._piece)
+            for first, length in _runs(self._sinks()):
+                self._driver.map(self._base + first * STEP, [self._piece] * length, STEP, self._device)
             self._hidden = False
 
     def fill(self, start: int, nbytes: int) -> None:
         """Have real memory under a range of addresses. Raises DriverError when there is none left."""
         first, last = self._number(start), self._number(start + nbytes - 1)
-        lacking = [number for number in range(first, last + 1) if self._steps[number] in (_NOTHING, _SINK)]
+        lacking = [number for number in range(first, last + 1) if self._steps[number] == _SINK]
         if lacking:
             self._driver.call("cuCtxSynchronize")
         for begin, length in _runs(lacking):
             piece = self._driver.create(length * STEP, self._device)
             for number in range(begin, begin + length):
-                if self._steps[number] == _SINK and not self._hidden:
+                if not self._hidden:
                     self._driver.unmap(self._base + number * STEP, STEP)
                 self._steps[number] = piece
             self._driver.map(self._base + begin * STEP, [piece], length * STEP, self._device)
-        if lacking:
-            self._surround(first, last + 1 - first)
-
-    def _surround(self, first: int, count: int) -> None:
-        """Have the sink on both sides of `count` steps, where nothing is."""
-        near = SPAN // STEP
-        for number in (*range(first - near, first), *range(first + count, first + count + near)):
-            if self._steps[number] == _NOTHING:
-                self._steps[number] = _SINK
-                if not self._hidden:
-                    self._map(number, self._piece)
-
-    def _map(self, number: int, piece: int) -> None:
-        self._driver.map(self._base + number * STEP, [piece], STEP, self._device)
 
     def _number(self, address: int) -> int:
         return (address - self._base) // STEP

@@ -213,7 +213,6 @@ class Memory:
     def changed(self) -> str | None:
         """What of the resident content is not as it was put there: the name of a blob, None when all is well."""
         self.look()
-        self.driver.call("cuCtxSynchronize")
         return self.found_changed()
 
     def prepare_look(self) -> None:
@@ -241,6 +240,7 @@ class Memory:
         if self._resident is None or not self._looked:
             return self.changed()
         self._looked = False
+        self.driver.call("cuCtxSynchronize")  # results of executions arrive before what was launched after them has run
         names = self._resident[0]
         found = struct.unpack(f"<{len(names)}Q", ctypes.string_at(self._seen, 8 * len(names))) if names else ()
         return next((n for n, digest in zip(names, found, strict=True) if digest != self.blobs[n].digest), None)
