@@ -27,6 +27,8 @@ PAGE = 4096
 HEADER = "<ii"
 """Of the shared page: what is running (0 the plain run, then oracles by their place), and which call."""
 MOST_TEXT = 2000
+SLOW_SECONDS = 0.01
+"""Plain runs that take longer are judged less often, in proportion."""
 
 
 def execute(
@@ -105,9 +107,10 @@ class _Server:
         if ran is not None and outcome.kind == "valid":
             chance = random.Random(seed)
             interesting = any(new.values())
+            slow = max(ran.seconds / SLOW_SECONDS, 1.0)
             for place, name in enumerate(names):
                 oracle = self.oracles[name]
-                if not interesting and chance.random() > share / max(oracle.cost / 4, 1.0):
+                if share < 1.0 and not interesting and chance.random() > share / max(oracle.cost / 4, 1.0) / slow:
                     continue
                 if not oracle.applies(case, ran.operators):
                     continue

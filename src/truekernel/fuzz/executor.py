@@ -30,6 +30,8 @@ from truekernel.fuzz.records import Outcome, TestCase, parsed
 
 CLOCK = os.sysconf("SC_CLK_TCK")
 SLICE = 0.05
+KEPT_CASES = 500
+"""Cases after which what a process wrote to standard error is thrown away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,7 @@ class Executor:
         self._spent = 0.0
         self._asked: tuple[str, ...] = ()
         self._page = mmap.mmap(-1, PAGE)
-        self._errors = tempfile.TemporaryFile(prefix="truekernel-fuzz-")  # noqa: SIM115
+        self._errors = tempfile.TemporaryFile("a+b", prefix="truekernel-fuzz-")  # noqa: SIM115 appended to, so that it can be cut while the child writes
 
     def run(self, case: TestCase, oracles: Sequence[str] | None = None, *, seed: int = 0, share: float = 1.0) -> Report:
         """Execute a case and ask `oracles` (default: all), each with probability `share` unless the case reached something new. Raises MachineError when no process can be made."""
@@ -95,6 +97,8 @@ class Executor:
         if not self._child:
             self._start()
         self._served += 1
+        if not self._served % KEPT_CASES:
+            self._errors.truncate(0)
         started = time.perf_counter()
         names = self.oracles if oracles is None else tuple(oracles)
         self._asked = names
@@ -117,8 +121,7 @@ class Executor:
 
     def _start(self) -> None:
         down, up = os.pipe(), os.pipe()
-        self._errors.seek(0)
-        self._errors.truncate()
+        self._errors.truncate(0)
         try:
             child = os.fork()
         except OSError as error:

@@ -90,7 +90,7 @@ class Torch:
         place, trace = "", error.__traceback__
         while trace is not None:
             name = trace.tb_frame.f_code.co_filename
-            if "/torch/" in name:
+            if "/torch/" in name and not name.endswith("/torch/_ops.py"):
                 place = f"torch/{name.rsplit('/torch/', 1)[1]}:{trace.tb_lineno}"
             trace = trace.tb_next
         return place

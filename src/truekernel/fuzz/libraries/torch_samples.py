@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +29,34 @@ FORMAT = 1
 SECONDS_A_PART = 20.0
 
 
-def samples() -> dict[str, list[Call]]:
-    """Valid calls by operator name; from the cache, or learned now, which takes a minute or two. Raises BadInputError where torch's samples can't be imported."""
+class Samples(Mapping[str, Sequence[Call]]):
+    """Calls by operator name, read from their JSON when they are asked for: all of them take seconds."""
+
+    def __init__(self, table: Mapping[str, Any]) -> None:
+        self._table = table
+
+    def __getitem__(self, name: str) -> list[Call]:
+        """Calls of one operator. Raises KeyError for one without."""
+        return [parsed(call) for call in self._table[name]]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._table
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+
+def samples() -> Samples:
+    """Valid calls by operator name; from the cache, or learned now, which takes minutes. Raises BadInputError where torch's samples can't be imported."""
     path = _cache()
     if not path.is_file():
         _learn(path)
     with gzip.open(path, "rt", encoding="utf-8") as file:
         table = json.load(file)
-    return {name: [parsed(call) for call in calls] for name, calls in table.items()}
+    return Samples(table)
 
 
 def _cache() -> Path:

@@ -69,7 +69,10 @@ class Gradient:
             or result.numel() > 4 * MOST_ELEMENTS
         ):
             return None
-        direction = [torch.randn(point.shape, generator=generator, dtype=torch.float64) for point in points]
+        direction = [
+            _within(leaf, torch.randn(point.shape, generator=generator, dtype=torch.float64))
+            for leaf, point in zip(_floats(call), points, strict=True)
+        ]
         weights = torch.randn(result.shape, generator=generator, dtype=torch.float64)
         gradients = torch.autograd.grad(result, tracked, weights, allow_unused=True)
         reverse = sum(float((g * d).sum()) for g, d in zip(gradients, direction, strict=True) if g is not None)
@@ -113,6 +116,15 @@ class Gradient:
             f"torch.autograd.gradcheck(f, ({', '.join(names)},), check_forward_ad=False)",
             f"torch.autograd.gradcheck(f, ({', '.join(names)},), check_forward_ad=True, check_backward_ad=False)",
         ]
+
+
+def _within(leaf: TensorValue, direction: torch.Tensor) -> torch.Tensor:
+    """A direction that keeps a symmetric or triangular matrix one: operators that expect one may read a half of it only."""
+    if direction.dim() < 2 or direction.shape[-1] != direction.shape[-2]:
+        return direction
+    if leaf.values == "symmetric":
+        return direction + direction.mT
+    return direction.tril() if leaf.values == "triangular" else direction
 
 
 def _floats(call: Call) -> list[TensorValue]:

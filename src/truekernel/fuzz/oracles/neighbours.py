@@ -125,6 +125,10 @@ def _bytes(tensor: torch.Tensor) -> torch.Tensor:
 def _changed(value: TensorValue, tensor: torch.Tensor, before: torch.Tensor) -> int:
     """How many bytes that are no element's differ from what they were."""
     after = _bytes(tensor)
+    if (
+        tuple(tensor.shape) != value.shape
+    ):  # an output argument that was resized: its new elements may lie anywhere in the storage
+        return 0
     if after.shape != before.shape or torch.equal(after, before):
         return 0
     strides, offset, _ = geometry(value.shape, value.layout)

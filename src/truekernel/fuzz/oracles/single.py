@@ -21,7 +21,7 @@ UNDETERMINED = re.compile(
 )
 """Operators whose result chance, memory that nobody wrote, or the identity of their argument decides."""
 LAYOUT_MATTERS = re.compile(
-    r"stride|contiguous|storage|^view|as_strided|memory_format|^to$|clone|_like|new_|dim_order|real$|imag|is_|unsafe|expand|reshape|data$"
+    r"stride|contiguous|storage|^view|as_strided|memory_format|^to$|clone|_like|new_|dim_order|real$|imag|is_|unsafe|expand|reshape|data$|_inverse$|resize"
 )
 """Operators that are about where elements lie."""
 
