@@ -7,7 +7,7 @@ from truekernel.cases.stretched import Reach, stretched
 from truekernel.model import AxisSpec, Problem
 
 SUITE_SHAPES: tuple[str, ...] = ("ten", "tail", "long")
-REACH = Reach(block=290, elements=150_000, looping=150_000, tiles=4300, operations=1e6)
+REACH = Reach(block=290, elements=60_000, looping=60_000, tiles=2100, operations=4e5)
 SHORT = 9
 
 
