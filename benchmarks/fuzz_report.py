@@ -1,0 +1,172 @@
+"""What runs of `truekernel fuzz` found and how well they called: findings with scripts, shares of valid calls, calls a second.
+
+python benchmarks/fuzz_report.py RUN [RUN ...] --out results/fuzz        # a minute or so: every script is run again, in a process of its own
+
+Writes `findings.json` (those whose script fails again), `scripts/`, `summary.json` and, where it is missing, `documented_operators.txt`: the frozen list of documented functions by which
+shares of valid calls are counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from truekernel.fuzz import libraries
+from truekernel.fuzz.library import Library
+from truekernel.fuzz.records import Finding, document, parsed
+from truekernel.fuzz.script import file_name, script
+from truekernel.store import Store
+
+LEAST_CALLS = 5
+SECONDS = 120
+
+
+def documented(library: Library) -> list[str]:
+    """Documented public functions that write nothing in place; methods are left out, since functions of the same name stand for them."""
+    return [
+        operator.name
+        for operator in library.operators()
+        if operator.public
+        and operator.documented
+        and not operator.name.endswith("_")
+        and not operator.name.startswith("torch.Tensor.")
+    ]
+
+
+def read(runs: list[Path]) -> tuple[dict[str, Finding], dict[str, list[int]], Counter[str], dict[str, Any]]:
+    """Findings by key, (accepted, refused) by operator, counts, and the last progress of each worker."""
+    findings: dict[str, Finding] = {}
+    tally: dict[str, list[int]] = {}
+    counts: Counter[str] = Counter()
+    progress: dict[str, Any] = {}
+    for run in runs:
+        store = Store.open(run)
+        for key, value in store.items("finding"):
+            found: Finding = parsed(value)
+            if key not in findings or found.public > findings[key].public:
+                findings[key] = found
+        for _, state in store.items("state"):
+            for name, (accepted, refused) in state["tally"].items():
+                both = tally.setdefault(name, [0, 0])
+                both[0] += accepted
+                both[1] += refused
+        for key, value in store.items("progress"):
+            counts.update(value["counts"])
+            progress[f"{run.name} {key}"] = value
+        store.close()
+    return findings, tally, counts, progress
+
+
+def fails_again(path: Path) -> tuple[bool, str]:
+    """Whether a script fails by itself, and its last words."""
+    try:
+        done = subprocess.run(
+            [sys.executable, str(path)],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=SECONDS,
+            check=False,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+        )
+    except subprocess.TimeoutExpired:
+        return True, f"no end after {SECONDS} s"
+    return done.returncode != 0, f"exit {done.returncode}: {(done.stderr.strip().splitlines() or [''])[-1][:200]}"
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("runs", nargs="+", type=Path)
+    options.add_argument("--out", type=Path, required=True)
+    options.add_argument("--library", default="torch")
+    chosen = options.parse_args()
+    library = libraries.load(chosen.library)
+    findings, tally, counts, progress = read(chosen.runs)
+    scripts = chosen.out / "scripts"
+    scripts.mkdir(parents=True, exist_ok=True)
+    for old in scripts.glob("*.py"):
+        old.unlink()
+    paths = {}
+    for key, finding in findings.items():
+        paths[key] = scripts / f"{file_name(finding)}.py"
+        paths[key].write_text(script(finding, library), encoding="utf-8")
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        verdicts = dict(zip(paths, pool.map(fails_again, paths.values()), strict=True))
+    kept = {key: findings[key] for key, (fails, _) in verdicts.items() if fails}
+    for key, (fails, _) in verdicts.items():
+        if not fails:
+            paths[key].unlink()
+    ordered = sorted(
+        kept.values(), key=lambda one: (("critical", "high", "medium", "low").index(one.severity), one.key)
+    )
+    (chosen.out / "findings.json").write_text(
+        json.dumps({"format": 1, "findings": [document(one) for one in ordered]}, indent=1) + "\n", encoding="utf-8"
+    )
+    frozen = chosen.out / "documented_operators.txt"
+    if not frozen.exists():
+        frozen.write_text("\n".join(documented(library)) + "\n", encoding="utf-8")
+    names = frozen.read_text(encoding="utf-8").split()
+    summary = summarised(ordered, verdicts, names, tally, counts, progress) | {"versions": library.versions()}
+    (chosen.out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
+    print(
+        json.dumps(
+            {key: value for key, value in summary.items() if key not in ("below", "never_called", "scripts_that_pass")},
+            indent=1,
+        )
+    )
+
+
+def summarised(
+    ordered: list[Finding],
+    verdicts: dict[str, tuple[bool, str]],
+    names: list[str],
+    tally: dict[str, list[int]],
+    counts: Counter[str],
+    progress: dict[str, Any],
+) -> dict[str, Any]:
+    called = {name: tally.get(name, [0, 0]) for name in names}
+    enough = {
+        name: accepted / (accepted + refused)
+        for name, (accepted, refused) in called.items()
+        if accepted + refused >= LEAST_CALLS
+    }
+    seconds = sum(one["seconds"] for one in progress.values())
+    return {
+        "executed": counts["executed"],
+        "valid_share": 1 - counts["refused"] / max(counts["executed"], 1),
+        "constrained_valid_share": counts["origin constrained accepted"]
+        / max(counts["origin constrained accepted"] + counts["origin constrained refused"], 1),
+        "processor_seconds": seconds,
+        "cases_a_second_a_core": counts["executed"] / max(seconds, 1e-9),
+        "calls_a_second_a_core": counts["calls"] / max(seconds, 1e-9),
+        "operators_called_validly": sum(1 for accepted, _ in tally.values() if accepted),
+        "public_operators_called_validly": sum(
+            1 for name, (accepted, _) in tally.items() if accepted and ".ops." not in name
+        ),
+        "documented": len(names),
+        "documented_called": sum(1 for accepted, _ in called.values() if accepted),
+        "documented_with_five_calls": len(enough),
+        "documented_at_60_percent": sum(share >= 0.6 for share in enough.values()),
+        "below": {name: round(share, 3) for name, share in sorted(enough.items()) if share < 0.6},
+        "never_called": sorted(name for name, (accepted, _) in called.items() if not accepted),
+        "findings": len(ordered),
+        "by_severity": dict(Counter(one.severity for one in ordered)),
+        "public_by_kind": dict(
+            Counter(f"{one.kind} {one.oracle}" for one in ordered if one.public and not one.backward)
+        ),
+        "public": sum(one.public and not one.backward for one in ordered),
+        "internal": sum(not one.public and not one.backward for one in ordered),
+        "backward": sum(one.backward for one in ordered),
+        "scripts_that_pass": {key: words for key, (fails, words) in verdicts.items() if not fails},
+    }
+
+
+if __name__ == "__main__":
+    main()
