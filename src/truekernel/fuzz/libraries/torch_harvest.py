@@ -16,11 +16,11 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from truekernel.fuzz.choices import MOST_FORMS
+from truekernel.fuzz.guessing import guess, in_child
 from truekernel.fuzz.libraries.torch_calls import NoDescriptionError, described, made, tensors_of
 from truekernel.fuzz.libraries.torch_operators import base_name, operators, resolve
-from truekernel.fuzz.libraries.torch_samples import in_child
 from truekernel.fuzz.libraries.torch_values import describe
-from truekernel.fuzz.records import Call, Operator, ParameterSpec, TensorValue, Value
+from truekernel.fuzz.records import Call, Operator, TensorValue, Value
 
 SAMPLES_A_FORM = 6
 SAMPLES_AN_OPERATOR = 96
@@ -269,61 +269,9 @@ def _guessed(operator: Operator) -> Iterator[Call]:
         return
     kept = 0
     for _ in range(GUESSES):
-        call = _guess(operator, chance)
+        call = guess(operator, chance)
         if runs(call):
             yield call
             kept += 1
         if kept >= 12:
             return
-
-
-def _guess(operator: Operator, chance: random.Random) -> Call:
-    shape = tuple(chance.choice((1, 2, 3, 4, 4, 5, 8)) for _ in range(chance.choice((0, 1, 1, 2, 2, 3, 4, 4, 5))))
-    same = chance.random() < 0.6
-    dtype = chance.choice(("float32", "float32", "float32", "int64", "complex64", "bool"))
-    arguments: list[Value] = []
-    keywords: list[tuple[str, Value]] = []
-    for parameter in operator.parameters:
-        if parameter.optional and (chance.random() < 0.7 or parameter.kind == "other"):
-            if not parameter.keyword and not keywords:
-                break
-            continue
-        value = guessed_value(parameter, shape, dtype, chance, same)
-        if parameter.keyword:
-            keywords.append((parameter.name, value))
-        else:
-            arguments.append(value)
-    return Call(operator.name, tuple(arguments), tuple(keywords))
-
-
-def guessed_value(
-    parameter: ParameterSpec, shape: tuple[int, ...], dtype: str, chance: random.Random, same: bool
-) -> Value:
-    """An argument for a parameter, by its kind and name."""
-
-    def tensor() -> TensorValue:
-        own = shape if same else tuple(chance.choice((1, 2, 3, 4)) for _ in range(chance.choice((0, 1, 2, 3, 4))))
-        if any(word in parameter.name for word in ("index", "indices", "idx", "offset", "length", "target")):
-            return TensorValue(own, "int64", values="index", bound=2, seed=chance.randrange(1000))
-        if "mask" in parameter.name or "condition" in parameter.name:
-            return TensorValue(own, "bool", seed=chance.randrange(1000))
-        return TensorValue(own, dtype, seed=chance.randrange(1000))
-
-    kind = parameter.kind
-    if kind == "tensor":
-        return tensor()
-    if kind == "tensors":
-        return tuple(tensor() for _ in range(chance.choice((1, 2, 3))))
-    if kind == "integer":
-        return chance.choice((0, 0, 1, 1, 2, 3, -1))
-    if kind == "integers":
-        return chance.choice(
-            (shape, tuple(chance.choice((0, 1, 1, 2, 3)) for _ in range(chance.choice((1, 2, 2, 3, 4)))))
-        )
-    if kind == "real":
-        return chance.choice((0.0, 0.5, 1.0, 2.0))
-    if kind == "boolean":
-        return chance.random() < 0.5
-    if kind == "text":
-        return chance.choice(("mean", "sum", "none", "reflect", "constant", "linear", "floor", "trunc", "ij", "same"))
-    return None
