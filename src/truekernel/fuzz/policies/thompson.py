@@ -33,7 +33,8 @@ class Thompson:
         self._power = settings.get("power", 2.0, 0.0, 50.0)
         self._kept = 0.5 ** (1.0 / settings.get("memory", 200.0, 1.0, 1e9))
         self._scale = settings.get("scale", 4.0, 1e-6, 1e6)
-        self._names = {kind: list(space.vocabulary(kind)) for kind in ("family", "operator", *VOCABULARY)}
+        kinds: tuple[str, ...] = ("family", "operator", *VOCABULARY)
+        self._names = {kind: list(space.vocabulary(kind)) for kind in kinds}
         self._arms: dict[str, np.ndarray] = {}
         self._worth, self._cases = 0.05, 0
         self._chosen: list[tuple[str, int]] = []
@@ -47,7 +48,7 @@ class Thompson:
         key = self._key(node, state)
         arms = self._table(key, node.kind)[:, list(options.open)]
         # An option without a history is thought to be worth a little more than the average case.
-        prior = min(1.5 * self._worth, 0.9)
+        prior = min(max(1.5 * self._worth, 0.01), 0.9)
         drawn = self._random.beta(arms[0] + 2 * prior, arms[1] + 2 * (1 - prior))
         scores = np.maximum(np.asarray(options.weights) * drawn**self._power, 1e-300).cumsum()
         place = int(np.searchsorted(scores, self._random.random() * scores[-1], side="right"))
