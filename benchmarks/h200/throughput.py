@@ -40,7 +40,9 @@ def shares(size: int, seed: int) -> tuple[list[dict[str, list[str]]], int]:
     from truekernel import corpus, mutation
     from truekernel.audit.plan import stratified_sample
 
-    everything = {p.name: tuple(mutation.mutants(p, mutation.rules())) for p in corpus.programs().values()}
+    mutation.rules()
+    with ProcessPoolExecutor(CORES, multiprocessing.get_context("fork")) as processes:
+        everything = dict(zip(corpus.programs(), processes.map(mutants_of, corpus.programs()), strict=True))
     chosen = stratified_sample(everything, size, seed)
     problems: dict[str, dict[str, list[str]]] = {}
     for name, mutants in chosen.items():
@@ -49,6 +51,12 @@ def shares(size: int, seed: int) -> tuple[list[dict[str, list[str]]], int]:
     for programs in sorted(problems.values(), key=lambda programs: -_weight(programs)):
         min(found, key=_weight).update(programs)
     return found, sum(len(ids) for share in found for ids in share.values())
+
+
+def mutants_of(program: str) -> tuple[Any, ...]:
+    from truekernel import corpus, mutation
+
+    return tuple(mutation.mutants(corpus.programs()[program], mutation.rules()))
 
 
 def _weight(programs: dict[str, list[str]]) -> float:
@@ -70,6 +78,7 @@ def one_share(job: tuple[dict[str, list[str]], int, str]) -> dict[str, Any]:
     from truekernel import checkers as checker_room
     from truekernel import corpus, mutation
     from truekernel.audit.setup import _tolerances, _union
+    from truekernel.audit.trials import STRAYING
     from truekernel.checkers import accepts
     from truekernel.execution import cuda
     from truekernel.execution.cuda.compile import compilers
@@ -101,7 +110,9 @@ def one_share(job: tuple[dict[str, list[str]], int, str]) -> dict[str, Any]:
             assert not isinstance(base, str), base
             stage.time_limits(requests, stage.execute(base, 0, plans, requests))
             mutants = {m.id: m for m in mutation.mutants(program, mutation.rules())}
-            prepared.append((stage, plans, base, requests, suites, [mutants[i] for i in ids]))
+            last = [m for m in map(mutants.__getitem__, ids) if m.made_by[0].rule_class in STRAYING]
+            mine = [*(mutants[i] for i in ids if mutants[i] not in last), *last]
+            prepared.append((stage, plans, base, requests, suites, mine))
         for stage, plans, base, requests, _, _ in prepared:
             if stage.watch(base, plans, requests[0][0]):
                 break

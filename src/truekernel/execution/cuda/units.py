@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from truekernel.execution.cuda.machine_code import Variable
 
-TOGETHER = 8
+TOGETHER = 12
 """Sources of a unit. More gains little, and makes a failure dearer."""
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)[^\n]*(?:(?<=\\)\n[^\n]*)*", re.MULTILINE)
 _DEFINED = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)")

@@ -20,6 +20,7 @@ from truekernel.execution.cuda.device_memory import Memory
 from truekernel.execution.cuda.driver import NO_DEVICE, OUT_OF_MEMORY, Driver, DriverError, DriverMissingError
 from truekernel.execution.cuda.modules import Module
 from truekernel.execution.cuda.running import BATCH, Executor, Report
+from truekernel.execution.cuda.turns import turn
 from truekernel.execution.cuda.wire import Channel, ClosedError, Message
 
 
@@ -46,11 +47,12 @@ class Worker:
     def ask_open(self, request: Message, _payload: bytearray) -> Message:
         """Find the device and make a context."""
         self._device = request["device"]
-        self.driver = Driver()
-        count = self.driver.device_count()
-        if not 0 <= self._device < count:
-            return {"error": "no_device", "text": f"device {self._device}: {count} are visible"}
-        self.driver.open(self._device)
+        with turn(self._device):
+            self.driver = Driver()
+            count = self.driver.device_count()
+            if not 0 <= self._device < count:
+                return {"error": "no_device", "text": f"device {self._device}: {count} are visible"}
+            self.driver.open(self._device)
         return {
             "name": self.driver.device_name(self._device),
             "arch": self.driver.arch(self._device),
@@ -62,7 +64,8 @@ class Worker:
 
     def ask_support(self, _request: Message, payload: bytearray) -> Message:
         """Load the support kernels and prove that the device computes."""
-        self.memory = Memory(self.driver, bytes(payload), self._device)
+        with turn(self._device):
+            self.memory = Memory(self.driver, bytes(payload), self._device)
         self.executor = Executor(self.memory)
         self.judging = Judging(self.memory)
         return {"healthy": self.memory.probe(), "free": self.driver.free_memory()}

@@ -72,9 +72,10 @@ class RunEnd:
 
 
 class WorkerProcess:
-    """One worker with a context on `device`. `name`, `arch`, `total`, `free_at_start`: of its GPU (bytes)."""
+    """One worker with a context on `device`. `name`, `arch`, `total`, `free_at_start`: of its GPU (bytes). `support`: the support kernels, where they are known
+    already: all that takes long is then done ahead."""
 
-    def __init__(self, device: int) -> None:
+    def __init__(self, device: int, support: bytes | None = None) -> None:
         self.device = device
         self._process = start_module("truekernel.execution.cuda.worker", environment=os.environ | ENVIRONMENT)
         self._channel = channel_of(self._process)
@@ -88,7 +89,10 @@ class WorkerProcess:
         self.name, self.arch, self.total, self.free_at_start = "", "", 0, 0
         self._numbers = 0
         self._opened = False
+        self._supported = support is not None
         self._channel.send({"ask": "open", "device": device})
+        if support is not None:
+            self._channel.send({"ask": "support"}, [support])
 
     @property
     def pid(self) -> int:
@@ -108,7 +112,8 @@ class WorkerProcess:
                 raise missing(str(hello["error"]), str(hello.get("text", "")))
             self.name, self.arch = str(hello["name"]), str(hello["arch"])
             self.total, self.free_at_start = int(hello["total"]), int(hello["free"])
-            self._channel.send({"ask": "support"}, [support(self.arch)])
+            if not self._supported:
+                self._channel.send({"ask": "support"}, [support(self.arch)])
             health, _ = self._channel.receive(START_SECONDS)
         except OverdueError:
             self.end()

@@ -82,7 +82,7 @@ class Workers:
         self._remaining: list[int] = []
         self.started = 0
         """Workers that were put to work."""
-        self.name = ""
+        self.name = self._arch = ""
         """The GPU's."""
 
     @property
@@ -108,12 +108,13 @@ class Workers:
             worker.open(support_code)
             self._worker = worker
             self.started += 1
-            self.name = worker.name
+            self.name, self._arch = worker.name, worker.arch
             self._watch = WATCHING.by(worker.pid)
         return self._worker
 
     def _new(self) -> WorkerProcess:
-        return (IDLE.take(self._device) if self._keep else None) or WorkerProcess(self._device)
+        support = support_code(self._arch) if self._arch else None
+        return (IDLE.take(self._device) if self._keep else None) or WorkerProcess(self._device, support)
 
     def retire(self) -> None:
         """Kill the worker at work; `ready` raises MachineError when the GPU does not let go of it in time.
