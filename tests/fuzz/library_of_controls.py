@@ -115,6 +115,18 @@ def wrong_out(x, *, out=None):
     return torch.sin(x) if out is None else torch.cos(x, out=out)
 
 
+def wrong_variant(x):
+    return x.sin()
+
+
+def wrong_variant_(x):
+    return x.sin_().mul_(1.01)
+
+
+def honest_(x):
+    return x.sin_()
+
+
 def wrong_batch(x):
     return x.sin() + (1 if torch._C._functorch.is_batchedtensor(x) else 0)
 

@@ -62,7 +62,7 @@ def test_a_run_finds_what_is_wrong_and_nothing_else(options):
     assert all(name != "honest" for name, _ in found)
     assert len({finding.key for finding in result.findings}) == len(result.findings)
     assert all(finding.reproduced == 3 for finding in result.findings)
-    assert result.progress.executed > 20
+    assert result.progress.executed > 5
 
 
 def test_a_kill_loses_no_finding_and_a_resume_goes_on(options, monkeypatch):

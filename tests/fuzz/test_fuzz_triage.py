@@ -72,7 +72,7 @@ def test_replay_tells_what_is_mended(monkeypatch, triage):
 
 SUM = TestCase(
     "torch",
-    (Call("torch.add", (TensorValue((2,), data=(1.0, 2.0)), TensorValue((2, 2), layout="strided", values="ones"))),),
+    (Call("torch.add", (TensorValue((2, 2), data=(1.0, 2.0)), TensorValue((2,), layout="strided", values="ones"))),),
 )
 
 

@@ -60,6 +60,7 @@ def test_a_call_survives_description():
     assert call.leaves()[4] == Named("dtype", "float64")
 
 
+@pytest.mark.filterwarnings("ignore:Sparse invariant")
 def test_recipes_are_recognised():
     matrix = torch.randn(4, 4, generator=torch.Generator().manual_seed(1))
     assert describe(matrix @ matrix.mT + torch.eye(4)).values == "symmetric"

@@ -13,6 +13,7 @@ import signal
 import struct
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from truekernel.fuzz.library import Library, Ran
@@ -150,9 +151,9 @@ class _Server:
         except Exception as error:
             return self._refusal(error, case, number), None
         seconds = time.perf_counter() - started
-        return Outcome("valid", seconds=seconds), Ran(
-            case, tuple(self.operators[call.operator] for call in case.calls), tuple(results), seconds
-        )
+        operators = tuple(self.operators[call.operator] for call in case.calls)
+        again = partial(self.library.bind, case.calls[0], (), ())
+        return Outcome("valid", seconds=seconds), Ran(case, operators, tuple(results), seconds, again)
 
     def _refusal(self, error: Exception, case: TestCase, number: int) -> Outcome:
         text = str(error)

@@ -15,8 +15,10 @@ import pickle
 import select
 import signal
 import struct
+import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +32,8 @@ from truekernel.fuzz.records import Outcome, TestCase, parsed
 
 CLOCK = os.sysconf("SC_CLK_TCK")
 SLICE = 0.05
+FAULT = 70
+"""Exit code of a process that failed by our own fault."""
 KEPT_CASES = 500
 """Cases after which what a process wrote to standard error is thrown away."""
 
@@ -140,8 +144,12 @@ class Executor:
                     self._page,
                     self._errors.fileno(),
                 )
-            finally:
                 os._exit(0)
+            except BaseException:
+                traceback.print_exc()
+                sys.stderr.flush()
+            finally:
+                os._exit(FAULT)
         os.close(down[0])
         os.close(up[1])
         self._child, self._requests, self._replies = child, down[1], up[0]

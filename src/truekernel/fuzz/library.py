@@ -31,12 +31,13 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """A case whose plain run was valid. `operators`, `results`: of each call; results as the library returned them."""
+    """A case whose plain run was valid. `operators`, `results`: of each call; results as the library returned them. `bound`: makes the arguments of its first call anew."""
 
     case: TestCase
     operators: tuple[Operator, ...]
     results: tuple[Any, ...]
     seconds: float
+    bound: Callable[[], Bound] | None = None
 
 
 class Oracle(Protocol):

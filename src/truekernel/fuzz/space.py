@@ -25,11 +25,11 @@ from truekernel.fuzz.validity import Validity
 Questions = Generator[tuple[Node, Options], int, Any]
 
 CALLS_WEIGHTS = (0.86, 0.08, 0.03, 0.015, 0.01, 0.005)
-PLAIN_SHARE = 0.9
+PLAIN_SHARE = 0.93
 """Share of calls without a pattern, for a policy without an opinion."""
 UNSAMPLED_WEIGHT = 0.02
 """Weight of an operator that no valid call is known of, relative to one with samples."""
-ORIGIN_WEIGHTS = {"constrained": 0.86, "seed": 0.12, "free": 0.02}
+ORIGIN_WEIGHTS = {"constrained": 0.91, "seed": 0.08, "free": 0.01}
 
 
 class Experience(Protocol):

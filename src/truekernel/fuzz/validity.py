@@ -1,7 +1,7 @@
 """Which choices an operator accepts, learned from what came of them.
 
 Three levels lend each other evidence: an option anywhere, any change of one leaf of a form, and one option at that leaf. A refused call blames its choices
-in proportion to how doubtful they were. Caution is held for each operator so that about one constrained call in `1 / REFUSED_SHARE` is refused: less would
+in proportion to how doubtful they were. Caution is held for each operator so that about the share `REFUSED_SHARE` of constrained calls is refused: less would
 try nothing new, more would waste time.
 """
 
@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-REFUSED_SHARE = 0.06
+REFUSED_SHARE = 0.04
 STEP = 0.5
 FIRST_CAUTION = 0.6
 _PRIOR = (4.0, 1.0)

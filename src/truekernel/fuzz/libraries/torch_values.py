@@ -179,7 +179,8 @@ def _real(value: TensorValue, dtype: torch.dtype, shape: tuple[int, ...], genera
         return torch.where(normal > 0.5, math.inf, torch.where(normal < -0.5, -math.inf, normal)).to(dtype)
     if value.values == "mixed":
         return _special(normal.double(), dtype, generator).to(dtype)
-    return torch.where(normal > 0, info.max, info.min).to(dtype)
+    ends = torch.tensor([info.min, info.max], dtype=torch.float64)
+    return ends[(normal > 0).long()].to(dtype)
 
 
 def _whole(value: TensorValue, dtype: torch.dtype, shape: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:

@@ -11,7 +11,7 @@ def torch_oracles() -> list[Oracle]:
     from truekernel.fuzz.oracles.compiled import Compiled
     from truekernel.fuzz.oracles.determinism import Determinism
     from truekernel.fuzz.oracles.gradient import Gradient
-    from truekernel.fuzz.oracles.in_place import InPlace
+    from truekernel.fuzz.oracles.in_place import InPlace, Out
     from truekernel.fuzz.oracles.layout import Layout
     from truekernel.fuzz.oracles.metadata import Metadata
     from truekernel.fuzz.oracles.neighbours import Neighbours
@@ -23,6 +23,7 @@ def torch_oracles() -> list[Oracle]:
         Neighbours(),
         Layout(),
         InPlace(),
+        Out(),
         Precision(),
         Batching(),
         Gradient(),
@@ -30,6 +31,6 @@ def torch_oracles() -> list[Oracle]:
     ]
 
 
-EAGER = ("determinism", "metadata", "neighbours", "layout", "in_place", "precision", "batching", "gradient")
+EAGER = ("determinism", "metadata", "neighbours", "layout", "in_place", "out", "precision", "batching", "gradient")
 """Names of the judges that are cheap enough to be asked in every run."""
 TIERS = {"eager": EAGER, "compile": ("compile",), "none": ()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -27,90 +28,95 @@ from truekernel.fuzz.records import Operator, Outcome, TensorValue, TestCase
 
 
 class InPlace:
-    """Valid for determined functions whose first argument is a tensor of the result's shape and dtype (in place), and for those that take `out` (a tensor that
-    fits, whose elements lie apart). An in-place variant that refuses says nothing."""
+    """Valid for determined functions whose first argument is a tensor of the result's shape and dtype. A variant that refuses says nothing."""
 
     name = "in_place"
-    cost = 2.0
+    cost = 1.0
 
     def applies(self, case: TestCase, operators: Sequence[Operator]) -> bool:
-        """A single call of a determined function that writes nothing, first a tensor."""
+        """A single call of a determined function that writes nothing and has a variant that does, first a tensor."""
+        return _may_compare(case, operators[0]) and in_place(operators[0].name) is not None
+
+    def judge(self, ran: Ran) -> Outcome | None:
+        """Compare with the variant."""
+        call = ran.case.calls[0]
+        plain = [part.clone() for part in outputs(ran.results[0])]
+        first = call.arguments[0]
+        assert isinstance(first, TensorValue)
+        if len(plain) != 1 or tuple(plain[0].shape) != first.shape or str(plain[0].dtype) != f"torch.{first.dtype}":
+            return None
+        other = outputs(
+            run(call, function=in_place(call.operator), change=lambda leaves: [_plain(leaf) for leaf in leaves])
+        )
+        wrong = disagreement(plain, other, _limits(ran, plain))
+        return mismatch(self.name, f"{wrong}; plain against in place") if wrong else None
+
+    def script(self, case: TestCase) -> list[str]:
+        """The plain call and the variant."""
         call = case.calls[0]
-        first = call.arguments[0] if call.arguments else None
+        name = assignments(call)[0].split(" = ")[0]
+        function = _variant(call.operator)
+        if in_place(call.operator) is None:
+            return [*assignments(call), f"plain = {text_of(call)}"]
+        return [
+            *assignments(call),
+            f"plain = {text_of(call)}",
+            f"{name} = {name}.clone()",
+            f"other = {text_of(call, function=function)}",
+            "print('plain   ', plain); print('in place', other)",
+            "torch.testing.assert_close(other, plain, equal_nan=True)",
+        ]
+
+
+class Out:
+    """Valid for determined functions that take `out`: a tensor that fits, with elements apart from each other. What refuses it says nothing."""
+
+    name = "out"
+    cost = 1.0
+
+    def applies(self, case: TestCase, operators: Sequence[Operator]) -> bool:
+        """A single call of a determined function that takes `out` and was not given it, first a tensor."""
         return (
-            is_single(case)
-            and is_determined(operators[0])
-            and not mutates(operators[0])
-            and isinstance(first, TensorValue)
-            and first.layout not in ("expanded", "overlapping")
+            _may_compare(case, operators[0])
+            and takes_out(operators[0].name)
+            and "out" not in dict(case.calls[0].keywords)
         )
 
     def judge(self, ran: Ran) -> Outcome | None:
-        """Compare with both variants."""
+        """Compare with what is written into `out`."""
         call = ran.case.calls[0]
         plain = [part.clone() for part in outputs(ran.results[0])]
-
-        def limits() -> list[Bound]:
-            return bounds(call, ran.operators[0], unit_of(dtypes_of(call)), [part.dtype for part in plain])
-
-        first = call.arguments[0]
-        assert isinstance(first, TensorValue)
-        variant = in_place(call.operator)
-        if (
-            variant is not None
-            and len(plain) == 1
-            and tuple(plain[0].shape) == first.shape
-            and str(plain[0].dtype) == f"torch.{first.dtype}"
-        ):
-            other = self._tried(
-                lambda: run(call, function=variant, change=lambda leaves: [_plain(leaf) for leaf in leaves])
-            )
-            wrong = None if other is None else disagreement(plain, other, limits)
-            if wrong:
-                return mismatch(self.name, f"{wrong}; plain against in place")
-        if takes_out(call.operator) and "out" not in dict(call.keywords) and len(plain) == 1:
-            out = torch.zeros(plain[0].numel() * 2, dtype=plain[0].dtype)[::2].reshape(plain[0].shape)
-            function = resolve(call.operator)
-            other = self._tried(
-                lambda: run(call, function=lambda *values, **named: function(*values, **named, out=out))
-            )
-            wrong = None if other is None else disagreement(plain, other, limits)
-            if wrong:
-                return mismatch(self.name, f"{wrong}; plain against out=")
-        return None
-
-    def _tried(self, work: Callable[[], Any]) -> list[torch.Tensor] | None:
-        try:
-            return outputs(work())
-        except Exception:
+        if len(plain) != 1:
             return None
+        out = torch.zeros(plain[0].numel() * 2, dtype=plain[0].dtype)[::2].reshape(plain[0].shape)
+        run(call, function=partial(resolve(call.operator), out=out))
+        wrong = disagreement(plain, [out], _limits(ran, plain))
+        return mismatch(self.name, f"{wrong}; plain against out=") if wrong else None
 
     def script(self, case: TestCase) -> list[str]:
-        """The plain call and both variants."""
+        """The plain call and the one with `out`."""
         call = case.calls[0]
-        name = assignments(call)[0].split(" = ")[0]
-        lines = [*assignments(call), f"plain = {text_of(call)}"]
-        if takes_out(call.operator):
-            text = text_of(call)
-            lines += [
-                "out = torch.zeros(plain.numel() * 2, dtype=plain.dtype)[::2].reshape(plain.shape)",
-                f"{text[:-1]}, out=out)",
-                "print('plain', plain); print('out  ', out)",
-                "torch.testing.assert_close(out, plain, equal_nan=True)",
-            ]
-        if in_place(call.operator) is not None:
-            function = (
-                f"torch.Tensor.{base_name(call.operator)}_"
-                if not call.operator.startswith("torch.ops.")
-                else _overload(call.operator)
-            )
-            lines += [
-                f"{name} = {name}.clone()",
-                f"other = {text_of(call, function=function)}",
-                "print('plain', plain); print('in place', other)",
-                "torch.testing.assert_close(other, plain, equal_nan=True)",
-            ]
-        return lines
+        text = text_of(call)
+        return [
+            *assignments(call),
+            f"plain = {text}",
+            "out = torch.zeros(plain.numel() * 2, dtype=plain.dtype)[::2].reshape(plain.shape)",
+            f"{text[:-1]}, out=out)",
+            "print('plain', plain); print('out  ', out)",
+            "torch.testing.assert_close(out, plain, equal_nan=True)",
+        ]
+
+
+def _may_compare(case: TestCase, operator: Operator) -> bool:
+    call = case.calls[0]
+    first = call.arguments[0] if call.arguments else None
+    plain = isinstance(first, TensorValue) and first.layout not in ("expanded", "overlapping")
+    return plain and is_single(case) and is_determined(operator) and not mutates(operator)
+
+
+def _limits(ran: Ran, plain: list[torch.Tensor]) -> Callable[[], list[Bound]]:
+    call = ran.case.calls[0]
+    return partial(bounds, call, ran.operators[0], unit_of(dtypes_of(call)), [part.dtype for part in plain])
 
 
 def _plain(leaf: Any) -> Any:
@@ -122,16 +128,21 @@ def _overload(name: str) -> str:
     return ".".join([*front, f"{packet}_", overload])
 
 
+def _variant(name: str) -> str:
+    """Name of the in-place variant, if there is one."""
+    if name.startswith("torch.ops."):
+        return _overload(name)
+    if name.startswith(("torch.Tensor.", "torch.special.")) or name.count(".") == 1:
+        return f"torch.Tensor.{base_name(name)}_"
+    return f"{name}_"
+
+
 def in_place(name: str) -> Any | None:
     """The in-place variant of a function, or None."""
     try:
-        if name.startswith("torch.ops."):
-            return resolve(_overload(name))
-        if name.startswith(("torch.Tensor.", "torch.special.")) or name.count(".") == 1:
-            return resolve(f"torch.Tensor.{base_name(name)}_")
+        return resolve(_variant(name))
     except AttributeError:
-        pass
-    return None
+        return None
 
 
 def takes_out(name: str) -> bool:
