@@ -15,6 +15,8 @@ from pathlib import Path
 from truekernel.errors import MachineError
 
 KEPT_DAYS = 60
+READY = "TRUEKERNEL_BUILT"
+"""Names a folder of finished builds that are used and never written: a process that may write nowhere else gets the cache of its caller."""
 
 
 @lru_cache(maxsize=1)
@@ -41,6 +43,9 @@ def built_once(name: str, build: Callable[[Path], None]) -> Path:
 
     It is filled under another name and renamed, so that a killed build leaves nothing and racing processes see a whole one.
     """
+    ready = os.environ.get(READY)
+    if ready and (Path(ready) / name).is_dir():
+        return Path(ready) / name
     target = cache_root() / name
     if target.is_dir():
         with contextlib.suppress(OSError):

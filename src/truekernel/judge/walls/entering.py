@@ -190,7 +190,9 @@ def _command(request: dict[str, Any], raised: Raised, told: int, *, files: bool)
         writable = (
             ["/tmp", *proc, "/dev/null", "/dev/zero", "/dev/full"] if files else [request["scratch"], "/dev/null"]
         )
-        raised.attempt("landlock", lambda: landlock.restrict(readable, writable))
+        # Imports list the folders above modules; the own root has no others.
+        listed = ["/"] if files else []
+        raised.attempt("landlock", lambda: landlock.restrict(readable, writable, listed))
         raised.attempt("system calls", seccomp.restrict)
         os.chdir("/tmp" if files else request["scratch"])
         raised.note("environment", f"{len(request['environment'])} variables, none of the caller's", up=True)

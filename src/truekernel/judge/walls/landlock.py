@@ -31,8 +31,9 @@ def version() -> int:
     return call(_CREATE, ctypes.c_void_p(None), 0, 1)
 
 
-def restrict(readable: Iterable[str], writable: Iterable[str]) -> str:
+def restrict(readable: Iterable[str], writable: Iterable[str], listed: Iterable[str] = ()) -> str:
     """Let this process and what it starts read only below `readable`, write only below `writable` (which may be read too), and open no TCP connection where the kernel can forbid it.
+    Below `listed` the names in folders may be seen.
 
     Paths that do not exist are left out. Returns what was restricted. Raises OSError.
     """
@@ -44,6 +45,8 @@ def restrict(readable: Iterable[str], writable: Iterable[str]) -> str:
     try:
         for path in readable:
             _allow(ruleset, path, handled & _READ)
+        for path in listed:
+            _allow(ruleset, path, handled & _READ_DIR)
         for path in writable:
             _allow(ruleset, path, handled)
         prctl(PR_SET_NO_NEW_PRIVS, 1)

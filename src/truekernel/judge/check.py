@@ -1,0 +1,180 @@
+"""Is one candidate right? Our checker's own suite with secret seeds, the candidate behind walls, everything that decides in this process."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from truekernel.checkers import Checker, checkers
+from truekernel.checkers.vacuity import Prepared, passing_trivials
+from truekernel.errors import BadInputError
+from truekernel.judge import precision
+from truekernel.judge.candidates import Candidate
+from truekernel.judge.panel import with_panel
+from truekernel.judge.posing import Posed
+from truekernel.judge.running import Course, run_steps
+from truekernel.judge.session import CALL_SECONDS, Session, SessionEndedError, UnfitError, tensor_space
+from truekernel.judge.steps import Step, new_secret, steps
+from truekernel.judge.verdict import (
+    NOT_COVERED,
+    NOT_COVERED_CUDA,
+    NOT_COVERED_PYTHON,
+    PrecisionRecord,
+    Verdict,
+    WallRecord,
+    Word,
+)
+from truekernel.judge.walls.process import Wall
+
+CHECKER = "truekernel"
+MOST_HAZARDS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """The cases of a check, made before the candidate runs."""
+
+    checker: Checker
+    steps: list[Step]
+    dropped: tuple[str, ...]
+    trivial: tuple[str, ...]
+
+
+def prepare(posed: Posed, secret: str, declared: str = "") -> Suite:
+    """Cases, what they are compared with, and whether they mean anything. Raises BadInputError when nothing is left."""
+    checker = checkers()[CHECKER]
+    problem = posed.problem
+    known = {precision.native(problem), *(p.name for p in precision.BELOW.get(precision.native(problem), ()))} - {""}
+    if declared and declared not in known:
+        raise BadInputError(
+            f"--precision {declared}: '{problem.name}' can be computed in {', '.join(sorted(known)) or 'no other precision'}"
+        )
+    made, failed = steps(problem, checker, secret)
+    kept, dropped = with_panel(problem, checker, made)
+    if declared:
+        kept = precision.allowing(problem, kept, declared)
+    cases = [Prepared(step.case, step.inputs, step.expected) for step in kept]
+    trivial = tuple(passed.trivial for passed in passing_trivials(checker, cases))
+    return Suite(checker, kept, (*failed, *dropped), trivial)
+
+
+def check(
+    candidate: Candidate,
+    posed: Posed,
+    *,
+    secret: str | None = None,
+    declared: str = "",
+    call_seconds: float = CALL_SECONDS,
+) -> Verdict:
+    """Judge a candidate. `secret`: where all seeds come from, new unless a verdict is repeated; `declared`: the precision that it says it computes in, where that is not the
+    problem's own.
+
+    Raises BadInputError when the candidate has no form that can be judged, MachineError when the machine failed.
+    """
+    start = time.monotonic()
+    prepared = prepare(posed, secret or new_secret(), declared)
+    ready = time.monotonic()
+    if not prepared.steps:
+        return _verdict(candidate, posed, prepared, Course(), (), declared, {"total": ready - start}, {})
+    most = max(tensor_space(step.inputs) for step in prepared.steps)
+    with Session(candidate, posed, most, call_seconds) as session:
+        try:
+            session.open()
+            opened = time.monotonic()
+            course = run_steps(session, prepared.checker, prepared.steps)
+        except UnfitError as error:
+            raise BadInputError(f"candidate {candidate.name}: {error}") from None
+        except SessionEndedError as end:
+            opened = time.monotonic()
+            course = Course(ended=f"while it was loaded: {end.outcome.message}")
+        walls, about = session.walls, session.about
+    end_time = time.monotonic()
+    seconds = {
+        "preparing": ready - start,
+        "starting": opened - ready,
+        "cases": end_time - opened,
+        "total": end_time - start,
+    }
+    return _verdict(candidate, posed, prepared, course, walls, declared, seconds, about)
+
+
+def _verdict(
+    candidate: Candidate,
+    posed: Posed,
+    prepared: Suite,
+    course: Course,
+    walls: Sequence[Wall],
+    declared: str,
+    seconds: dict[str, float],
+    about: dict[str, str],
+) -> Verdict:
+    problem = posed.problem
+    own = declared or precision.native(problem)
+    found = precision.determine(problem, own, course.seen) if course.seen else precision.Finding(own, "", "no outputs")
+    word, why = _decide(prepared, course, found)
+    more = NOT_COVERED_CUDA if candidate.is_cuda else NOT_COVERED_PYTHON
+    return Verdict(
+        word=word,
+        why=why,
+        candidate=candidate.name,
+        form=candidate.form,
+        candidate_sha256=candidate.digest,
+        problem=problem.name,
+        problem_sha256=posed.digest,
+        checker=f"{prepared.checker.name} {prepared.checker.version}",
+        cases=tuple(judged.record for judged in course.judged),
+        dropped=prepared.dropped,
+        trivial=prepared.trivial,
+        deterministic=not course.differed if course.repeated else None,
+        determinism=_determinism(course),
+        precision=PrecisionRecord(declared=found.declared, found=found.found, why=found.why),
+        hazards=tuple(dict.fromkeys(course.hazards))[:MOST_HAZARDS],
+        walls=tuple(WallRecord(name=w.name, up=w.up, detail=w.detail) for w in walls),
+        not_covered=(*NOT_COVERED, *more),
+        notes=posed.notes,
+        versions={
+            "truekernel": version("truekernel"),
+            "torch": version("torch"),
+            "python": platform.python_version(),
+            "machine": f"{platform.system()} {platform.release()} {platform.machine()}",
+            **{name: value for name, value in about.items() if name == "compiler"},
+        },
+        seconds={name: round(value, 3) for name, value in seconds.items()},
+    )
+
+
+def _decide(prepared: Suite, course: Course, found: precision.Finding) -> tuple[Word, str]:
+    """The word and its reason: what is wrong comes before what is not shown."""
+    for judged in course.judged:
+        if judged.record.verdict == "reject":
+            axes = ", ".join(f"{name} {length}" for name, length in judged.record.axes.items())
+            again = ", inputs where those of the case before lay" if judged.record.follows else ""
+            return "wrong", f"on '{judged.record.recipe}' with {axes}{again}: {judged.record.why}"
+    if course.ended:
+        return "wrong", course.ended
+    if found.found and found.found != found.declared:
+        return "wrong", f"it computes in {found.found} and does not say so ({found.why}): declare it with --precision"
+    if prepared.trivial:
+        return "vacuous", f"{' and '.join(prepared.trivial)} would pass all cases: change the problem"
+    if not prepared.steps:
+        return "undetermined", "on every case honest programs themselves come close to what is allowed"
+    opened = [judged.record for judged in course.judged if judged.record.verdict == "undetermined"]
+    if opened:
+        return "undetermined", f"on '{opened[0].recipe}': {opened[0].why}"
+    if course.hazards:
+        return "hazard", course.hazards[0]
+    return "right", f"{len(course.judged)} cases"
+
+
+def _determinism(course: Course) -> str:
+    if not course.repeated:
+        return "nothing was repeated"
+    text = f"{course.repeated} executions were repeated: " + (
+        f"{len(course.differed)} gave other bits" if course.differed else "the same bits each time"
+    )
+    if course.orders:
+        text += f"; with other orders of threads {len(course.by_order)} of {course.orders} cases gave other bits"
+    return text

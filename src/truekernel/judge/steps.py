@@ -1,0 +1,93 @@
+"""The cases of a check: our checker's own suite, with seeds that nobody knew before, and a few more that follow each other as a cheat would not expect."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from truekernel.cases import make_inputs
+from truekernel.cases.seeds import SUITE_END
+from truekernel.checkers import Checker
+from truekernel.errors import BadInputError
+from truekernel.model import Case, Problem
+from truekernel.numerics import Expected, expect
+
+FOLLOWED = 3
+"""So many cases are followed by another with the same weights and lengths, whose inputs lie where the first ones lay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One case put to a candidate. `inputs`: all tensors, in the problem's order; `expected`: what outputs are compared with; `follows`: the model and the places of the inputs are
+    those of the step before, only the contents differ."""
+
+    case: Case
+    inputs: dict[str, torch.Tensor]
+    expected: list[Expected]
+    follows: bool = False
+
+    @property
+    def label(self) -> str:
+        """For people."""
+        axes = ", ".join(f"{name} {length}" for name, length in self.case.axes)
+        return f"'{self.case.recipe}' with {axes}" + (", same place as before" if self.follows else "")
+
+
+def new_secret() -> str:
+    """What all seeds of a check come from, 32 hex digits: drawn when the candidate is already handed in, kept from it, and told afterwards."""
+    return secrets.token_hex(16)
+
+
+def secret_seed(secret: str, number: int) -> int:
+    """Seed of a case, in the range of suites."""
+    found = hashlib.sha256(f"{secret}/{number}".encode()).digest()
+    return int.from_bytes(found[:8], "little") % SUITE_END
+
+
+def steps(problem: Problem, checker: Checker, secret: str) -> tuple[list[Step], list[str]]:
+    """The suite's cases with seeds of `secret`, and the followers; and why cases are left out, where a problem's reference can't be computed on them."""
+    suite = [
+        dataclasses.replace(case, seed=secret_seed(secret, number))
+        for number, case in enumerate(checker.suite(problem))
+    ]
+    if not suite:
+        raise BadInputError(f"'{problem.name}' has no case that could be judged")
+    found: list[Step] = []
+    notes: list[str] = []
+    followed = _followed(suite)
+    for number, case in enumerate(suite):
+        try:
+            inputs = make_inputs(problem, case)
+            found.append(Step(case, inputs, expect(problem, inputs, case.lengths)))
+        except (RuntimeError, ValueError, IndexError) as error:
+            text = " ".join(str(error).split())[:160]
+            notes.append(f"'{case.recipe}' with {dict(case.axes)}: the reference fails on it ({text})")
+            continue
+        if case in followed:
+            found.append(_follower(problem, found[-1], secret_seed(secret, 1000 + number)))
+    if not found:
+        raise BadInputError(f"'{problem.name}': {notes[0]}")
+    return found, notes
+
+
+def _followed(suite: Sequence[Case]) -> list[Case]:
+    """The first cases of random values, each of another shape."""
+    found: dict[tuple[tuple[str, int], ...], Case] = {}
+    for case in suite:
+        if case.recipe.startswith(("normal", "signed", "uniform")) and "@" not in case.recipe:
+            found.setdefault(case.axes, case)
+    return list(found.values())[:FOLLOWED]
+
+
+def _follower(problem: Problem, before: Step, seed: int) -> Step:
+    """The same weights and lengths, other inputs."""
+    case = dataclasses.replace(before.case, seed=seed)
+    fresh = make_inputs(problem, case)
+    weights = {spec.name for spec in problem.parameters}
+    inputs = {name: before.inputs[name] if name in weights else tensor for name, tensor in fresh.items()}
+    return Step(case, inputs, expect(problem, inputs, case.lengths), follows=True)
