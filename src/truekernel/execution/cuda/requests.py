@@ -13,6 +13,11 @@ from truekernel.execution.cuda.worker_process import Answer, RunEnd, WorkerDiedE
 from truekernel.execution.cuda.workers import Workers
 from truekernel.model import Fill
 
+SHARED_PATIENCE = 1.5
+"""Times its limit that an execution gets where a timeout would cost a context and not count."""
+HANGING_PATIENCE = 0.5
+"""That of a library that is known to hang."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -65,7 +70,7 @@ class Attempt:
         answers: dict[int, Answer] = {}
         left = list(range(len(self.wanted)))
         while left:
-            some, end = self._request(worker, left, mend=not strict)
+            some, end = self._request(worker, left, mend=not strict, patience=SHARED_PATIENCE)
             if not some:
                 raise WorkerDiedError("no answer to a request")
             late = {number for number, answer in some.items() if answer.status == "timeout" and not self.hangs}
@@ -127,11 +132,13 @@ class Attempt:
         series = {number: self.wanted[number].series for number in left}
         return [n for n in left if n not in some and not (series[n] and not series[n] & ~self.ended)]
 
-    def _request(self, worker: WorkerProcess, numbers: list[int], *, mend: bool) -> tuple[dict[int, Answer], RunEnd]:
+    def _request(
+        self, worker: WorkerProcess, numbers: list[int], *, mend: bool, patience: float = 1.0
+    ) -> tuple[dict[int, Answer], RunEnd]:
         """Run some of the executions; one at a time where their cases do not fit together."""
         try:
             worker.hold((self.wanted[number].case for number in numbers), self.wanted[numbers[0]].key)
-            found, end = self._send(worker, numbers, mend=mend)
+            found, end = self._send(worker, numbers, mend=mend, patience=patience)
             if not any(a.status == "memory" for a in found.values()):
                 return found, end
         except GpuMemoryError:
@@ -142,14 +149,16 @@ class Attempt:
         first = numbers[0]
         worker.empty()
         worker.hold([self.wanted[first].case], self.wanted[first].key)
-        found, end = self._send(worker, [first], mend=mend)
+        found, end = self._send(worker, [first], mend=mend, patience=patience)
         for answer in found.values():
             if answer.status == "memory":
                 needed = sum(b["nbytes"] for b in self.wanted[first].case.message["buffers"])
                 raise too_large(self.wanted[first].key, worker.name, needed, min(worker.free_at_start, needed - 1))
         return found, end
 
-    def _send(self, worker: WorkerProcess, numbers: list[int], *, mend: bool) -> tuple[dict[int, Answer], RunEnd]:
+    def _send(
+        self, worker: WorkerProcess, numbers: list[int], *, mend: bool, patience: float
+    ) -> tuple[dict[int, Answer], RunEnd]:
         found: dict[int, Answer] = {}
         lacking = {kernel for number in numbers for kernel in self.wanted[number].judges} - worker.judges
         if lacking:
@@ -169,7 +178,7 @@ class Attempt:
                 {
                     "key": w.key,
                     "fill": w.fill,
-                    "seconds": w.seconds,
+                    "seconds": w.seconds * (HANGING_PATIENCE if self.hangs else patience),
                     "outputs": w.outputs,
                     "judge": bool(w.judges),
                     "series": w.series,
