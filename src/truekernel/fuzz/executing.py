@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import faulthandler
 import json
 import mmap
@@ -44,6 +45,7 @@ def execute(
 ) -> None:
     """Serve requests until the pipe closes."""
     faulthandler.disable()
+    _end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     quiet = os.open(os.devnull, os.O_RDWR)
@@ -74,6 +76,11 @@ def _read(handle: int, count: int) -> bytes:
             break
         parts += part
     return parts
+
+
+def _end_with_parent() -> None:
+    """A case that never ends must not outlive a parent that was killed (prctl's PR_SET_PDEATHSIG)."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 def _bound_memory(extra: int) -> None:

@@ -161,6 +161,7 @@ class Executor:
         """The child's reply; "hang" when it ran too long, None when it died."""
         idle = 0.0
         stage, used = self._stage(), self._processor()
+        last = used
         while True:
             ready, _, _ = select.select([self._replies], [], [], SLICE)
             if ready:
@@ -182,9 +183,10 @@ class Executor:
             elif processor - used > self.limits.seconds:
                 return "hang"
             else:
-                idle = idle + SLICE if processor - used < 0.02 else 0.0
+                idle = idle + SLICE if processor == last and self._sleeps() else 0.0
                 if idle > self.limits.idle_seconds:
                     return "hang"
+            last = processor
 
     def _stage(self) -> tuple[int, int]:
         stage, call = struct.unpack_from(HEADER, self._page, 0)
@@ -192,16 +194,19 @@ class Executor:
 
     def _processor(self) -> float:
         """Seconds of processor time that the child has used."""
+        fields = self._status()
+        return (int(fields[11]) + int(fields[12])) / CLOCK if len(fields) > 12 else 0.0
+
+    def _sleeps(self) -> bool:
+        """Whether the child waits for something, rather than for a processor or to be continued."""
+        return self._status()[:1] in (["S"], ["D"])
+
+    def _status(self) -> list[str]:
         try:
-            fields = (
-                Path(f"/proc/{self._child}/stat")
-                .read_text(encoding="ascii", errors="replace")
-                .rsplit(")", 1)[1]
-                .split()
-            )
+            text = Path(f"/proc/{self._child}/stat").read_text(encoding="ascii", errors="replace")
+            return text.rsplit(")", 1)[1].split()
         except (OSError, IndexError):
-            return 0.0
-        return (int(fields[11]) + int(fields[12])) / CLOCK
+            return []
 
     def _death(self, answer: str | None, seconds: float) -> Report:
         """What a process that hangs or died means."""

@@ -12,7 +12,10 @@ from truekernel.fuzz.records import Finding, Operator, Outcome, Severity, Tensor
 
 REPRODUCTIONS = 3
 ATTEMPTS = 220
+SLOW_ATTEMPTS = 6
+"""For a hang, where each costs seconds."""
 SPECIAL = frozenset({"nan", "infinite", "mixed", "extreme", "subnormal", "tiny", "large"})
+INTERNAL = "INTERNAL ASSERT"
 FAR = 1 << 24
 """Whole numbers beyond this are no sizes that users give."""
 
@@ -102,7 +105,7 @@ class Triage:
 
     def _minimised(self, case: TestCase, outcome: Outcome) -> TestCase:
         """Greedy: take the first smaller case that still fails, until none does."""
-        attempts = ATTEMPTS if outcome.kind != "hang" else 12
+        attempts = ATTEMPTS if outcome.kind != "hang" else SLOW_ATTEMPTS
         tried: set[str] = set()
         again = True
         while again and attempts > 0:
@@ -248,7 +251,9 @@ def _severity(operator: Operator, outcome: Outcome, proper: bool) -> Severity:
             if outcome.message.startswith("values") or outcome.oracle in ("gradient", "determinism")
             else "medium"
         )
-    return "medium"
+    if outcome.kind == "assert" and INTERNAL not in outcome.message:
+        return "low"
+    return "medium" if proper else "low"
 
 
 def _title(operator: str, outcome: Outcome) -> str:

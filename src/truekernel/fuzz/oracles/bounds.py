@@ -1,8 +1,8 @@
 """How far two honest results of one call may lie apart, element by element.
 
 The truth is the call in float64 (complex128) on the same values. The scale is how far it strays when every operation is perturbed by the roundoff of the
-precision under test (`numerics.error_scale`, Monte Carlo arithmetic at the level of operators), joined by how far it strays when its inputs are: one rounding of
-each element, and for operators that mix many elements one rounding of the largest (backward stability is a statement about norms; N. Higham, "Accuracy and
+precision under test (`numerics.error_scale`, Monte Carlo arithmetic at the level of operators), joined by how far it strays when its inputs are: some roundings of
+each element, and for operators that mix many elements some roundings of the largest (backward stability is a statement about norms; N. Higham, "Accuracy and
 Stability of Numerical Algorithms", 2nd ed., section 1.5 and chapter 9). Elements whose class (NaN, infinite, finite) or whole number changes under perturbation
 are ill-posed: singular matrices, ties, jumps. Nothing is said of them.
 """
@@ -18,8 +18,10 @@ from truekernel.fuzz.oracles.single import outputs, run
 from truekernel.fuzz.records import Call, Operator
 from truekernel.numerics.error_scale import deviations
 
-FACTOR = 64.0
-"""Allowed deviation in scales."""
+SHAKE = 8.0
+"""Roundoffs by which inputs are moved: more than one, so that jumps which an honest algorithm may miss by a few roundings are seen."""
+FACTOR = 8.0
+"""Allowed deviation in scales of inputs moved so."""
 RUNS = 5
 MIXING = frozenset(
     {
@@ -91,17 +93,19 @@ def bounds(call: Call, operator: Operator, unit: float, dtypes: Sequence[torch.d
     norms = [False, True] if operator.family in MIXING else [False]
     for norm in norms:
         for seed in range(RUNS):
-            other = outputs(run(call, change=lambda leaves, seed=seed, norm=norm: _shaken(leaves, unit, seed, norm)))  # type: ignore[misc]
+            other = outputs(
+                run(call, change=lambda leaves, seed=seed, norm=norm: _shaken(leaves, SHAKE * unit, seed, norm))
+            )  # type: ignore[misc]
             _gather(truth, other, squares, stable)
     scales = [(square / RUNS).sqrt() for square in squares]
     for scale, within in zip(scales, _operations(call, truth, unit), strict=True):
-        torch.maximum(scale, within, out=scale)
+        torch.maximum(scale, SHAKE * within, out=scale)
     found = []
     for part, scale, steady, dtype in zip(truth, scales, stable, dtypes, strict=True):
         if part.dtype.is_floating_point or part.dtype.is_complex:
             info = torch.finfo(dtype) if dtype.is_floating_point or dtype.is_complex else torch.finfo(torch.float64)
             size = part.abs().double()
-            allowed = FACTOR * (scale + unit * torch.where(size.isfinite(), size, 0.0) + info.smallest_normal)
+            allowed = FACTOR * (scale + SHAKE * unit * torch.where(size.isfinite(), size, 0.0) + info.smallest_normal)
         else:
             allowed = torch.zeros(part.shape, dtype=torch.float64)
         found.append(Bound(part, torch.where(steady & allowed.isfinite(), allowed, torch.inf)))

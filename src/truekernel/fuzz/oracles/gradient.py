@@ -36,7 +36,9 @@ NO_DERIVATIVE = re.compile(
     r"fake_quant|unpool|embedding|scatter|index_copy|index_put|index_fill|^put|round|floor|ceil|trunc|sign|heaviside"
 )
 """Operators whose gradient is not the derivative by design: straight-through estimates, indices that may repeat, rows that are left out."""
-GENERIC = frozenset({"normal", "same", "unit", "positive", "negative", "symmetric", "triangular"})
+GENERIC = frozenset({"normal", "same", "unit", "positive", "negative"})
+MATRICES = frozenset({"symmetric", "triangular"})
+"""Recipes with equal elements, which are ties to anything but linear algebra."""
 
 
 class Gradient:
@@ -53,8 +55,9 @@ class Gradient:
         if NO_DERIVATIVE.search(base_name(operators[0].name)):
             return False
         floats = _floats(case.calls[0])
+        recipes = GENERIC | MATRICES if operators[0].family == "linear algebra" else GENERIC
         return bool(floats) and all(
-            leaf.values in GENERIC
+            leaf.values in recipes
             and leaf.data is None
             and leaf.layout in ("contiguous", "strided", "transposed", "offset", "channels_last")
             for leaf in floats
@@ -143,11 +146,12 @@ def _floats(call: Call) -> list[TensorValue]:
 
 
 def _function(call: Call) -> tuple[Callable[[Sequence[torch.Tensor]], torch.Tensor | None], list[torch.Tensor]]:
-    """All floating results, flattened into one, as a function of the floating tensors in float64; and where the case has these."""
+    """All results that have a derivative, flattened into one, as a function of the floating tensors in float64; and where the case has these."""
     leaves = call.leaves()
     slots = [slot for slot, leaf in enumerate(leaves) if isinstance(leaf, TensorValue) and leaf in _floats(call)]
     made = [make(leaf).detach() if isinstance(leaf, TensorValue) else _scalar(leaf) for leaf in leaves]
     target = resolve(call.operator)
+    differentiable: list[bool] = []
 
     def function(points: Sequence[torch.Tensor]) -> torch.Tensor | None:
         given = list(made)
@@ -157,6 +161,9 @@ def _function(call: Call) -> tuple[Callable[[Sequence[torch.Tensor]], torch.Tens
         torch.manual_seed(SEED)
         result = target(*arguments, **keywords)
         parts = [part for part in _tensors(result) if part.dtype == torch.float64]
+        if not differentiable:  # the first call tells which results have a derivative: others are by-products
+            differentiable.extend(part.requires_grad for part in parts)
+        parts = [part for part, kept in zip(parts, differentiable, strict=True) if kept]
         return torch.cat([part.reshape(-1) for part in parts]) if parts else None
 
     return function, [made[slot].double() for slot in slots]

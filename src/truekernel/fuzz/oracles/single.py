@@ -17,7 +17,7 @@ from truekernel.fuzz.records import Call, Operator, Outcome, Reference, Shared, 
 SEED = 20210
 UNDETERMINED = re.compile(
     r"rand|dropout|bernoulli|multinomial|empty|resize|^set|rrelu|poisson|normal_?$|uniform|exponential|geometric|cauchy|log_normal|sobol|shuffle|gumbel|fractional_max|"
-    r"binomial|dirichlet|_standard_gamma|lowrank|lobpcg|storage|data_ptr|^view_as_|as_subclass|_conj|_neg_view|is_set_to|_copy_from|^detach|^alias$|resolve_|hash_tensor"
+    r"binomial|dirichlet|_standard_gamma|lowrank|lobpcg|storage|data_ptr|^view_as_|as_subclass|_conj|_neg_view|is_set_to|_copy_from|^detach|^alias$|resolve_|hash_tensor|result_type"
 )
 """Operators whose result chance, memory that nobody wrote, or the identity of their argument decides."""
 LAYOUT_MATTERS = re.compile(
