@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import weakref
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ class Agent:
     name = "agent"
 
     def __init__(self, space: Vocabularies, seed: int, settings: Settings) -> None:
-        self._random = np.random.default_rng(seed)
+        self._random, self._dice = np.random.default_rng(seed), random.Random(seed)
         self._reward = Reward(settings.rewards())
         self._scale = settings.get("scale", 5.0, 1e-6, 1e6)
         operators = [operator.name for operator in space.operators()]
@@ -53,7 +54,7 @@ class Agent:
         if not state.choices:
             self._first = True
         if node.kind in LEFT_TO_CHANCE:
-            return _drawn(options, self._random)
+            return self._dice.choices(options.open, options.weights)[0]
         options = self.curriculum.narrowed(node, options)
         if len(options.open) == 1:
             return options.open[0]
@@ -162,12 +163,6 @@ class Agent:
         self._network = Network(self._weights)
         self._filled = 0
         self.trainings += 1
-
-
-def _drawn(options: Options, random: np.random.Generator) -> int:
-    total = np.cumsum(options.weights)
-    place = int(np.searchsorted(total, random.random() * total[-1], side="right"))
-    return options.open[min(place, len(options.open) - 1)]
 
 
 def _learning(settings: Settings, inputs: int, outputs: int, seed: int) -> Learning:

@@ -83,13 +83,14 @@ class Tallies:
 
     def pick(self, way: str, options: Options, random: np.random.Generator) -> int:
         """An element of `options.open`."""
-        open_, weights = np.asarray(options.open), np.asarray(options.weights)
+        weights = np.array(options.weights)
         if way != "weighted":
             weights = weights**0.5 * self._factors(way, options.open)
         total = weights.cumsum()
         if not total[-1] > 0:
-            return int(random.choice(open_))
-        return int(open_[min(np.searchsorted(total, random.random() * total[-1], side="right"), len(open_) - 1)])
+            return options.open[int(random.integers(len(weights)))]
+        place = int(np.searchsorted(total, random.random() * total[-1], side="right"))
+        return options.open[min(place, len(weights) - 1)]
 
     def _factors(self, way: str, open_: Sequence[int]) -> np.ndarray:
         nobody = Tally()

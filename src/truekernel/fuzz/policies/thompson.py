@@ -7,6 +7,7 @@ drawn for each open option, and one is chosen in proportion to worth times weigh
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,15 @@ import numpy as np
 
 from truekernel.errors import RunDirectoryError
 from truekernel.fuzz.choices import VOCABULARY, Node, Options
+from truekernel.fuzz.policies.encoding import LEFT_TO_CHANCE
 from truekernel.fuzz.policies.rewards import Reward, Settings
 from truekernel.fuzz.policy import State, Vocabularies
 from truekernel.fuzz.records import Feedback
 
 FILE = "thompson.json"
+MOST_DRAWN = 64
+CANDIDATES = 32
+"""Of more than `MOST_DRAWN` options, such as operators, so many are drawn by weight, and the bandit chooses among those: worth is drawn for few."""
 
 
 class Thompson:
@@ -28,7 +33,7 @@ class Thompson:
     name = "thompson"
 
     def __init__(self, space: Vocabularies, seed: int, settings: Settings) -> None:
-        self._random = np.random.default_rng(seed)
+        self._random, self._dice = np.random.default_rng(seed), random.Random(seed)
         self._reward = Reward(settings.rewards())
         self._power = settings.get("power", 2.0, 0.0, 50.0)
         self._kept = 0.5 ** (1.0 / settings.get("memory", 200.0, 1.0, 1e9))
@@ -45,14 +50,22 @@ class Thompson:
         if not state.choices:
             self._chosen.clear()
         self._state = state
+        if node.kind in LEFT_TO_CHANCE and node.kind != "form":
+            return self._dice.choices(options.open, options.weights)[0]
+        if len(options.open) == 1:
+            return options.open[0]
         key = self._key(node, state)
-        arms = self._table(key, node.kind)[:, list(options.open)]
+        open_, weights = options.open, options.weights
+        if len(open_) > MOST_DRAWN:
+            open_ = tuple(self._dice.choices(open_, weights, k=CANDIDATES))
+            weights = (1.0,) * CANDIDATES
+        arms = self._table(key, node.kind)[:, open_]
         # An option without a history is thought to be worth a little more than the average case.
         prior = min(max(1.5 * self._worth, 0.01), 0.9)
         drawn = self._random.beta(arms[0] + 2 * prior, arms[1] + 2 * (1 - prior))
-        scores = np.maximum(np.asarray(options.weights) * drawn**self._power, 1e-300).cumsum()
-        place = int(np.searchsorted(scores, self._random.random() * scores[-1], side="right"))
-        chosen = options.open[min(place, len(options.open) - 1)]
+        scores = (np.array(weights) * drawn**self._power + 1e-300).cumsum()
+        place = int(np.searchsorted(scores, self._dice.random() * scores[-1], side="right"))
+        chosen = open_[min(place, len(open_) - 1)]
         self._chosen.append((key, chosen))
         return chosen
 
