@@ -29,6 +29,7 @@ def real(monkeypatch):
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 
     monkeypatch.setattr(worker_process, "start_module", start)
+    monkeypatch.setattr("truekernel.execution.cuda.server.LEAST_SECONDS", 0.25)
     monkeypatch.setattr(workers, "support_code", lambda arch: b"support")
 
 
