@@ -14,7 +14,7 @@ from truekernel.errors import BadInputError, MachineError
 from truekernel.execution.simt.toolchain import default_compiler
 from truekernel.fuzz.coverage.breakpoints import Breakpoints, demangled
 from truekernel.fuzz.coverage.elf import function_table
-from truekernel.fuzz.coverage.native import NativeFunctions
+from truekernel.fuzz.coverage.native import NativeFunctions, torch_library
 
 FUNCTIONS = 400
 
@@ -130,6 +130,22 @@ def test_results_are_those_of_an_unwatched_process(torch_functions):
 
     plain = in_child(results)
     assert in_child(watched) == (plain, plain)
+
+
+def test_results_stay_when_only_unwind_tables_say_where_functions_begin():
+    points = Breakpoints((function_table(torch_library(), names=False),))
+
+    def watched():
+        points.map()
+        points.own(7)
+        first = results()
+        return first, len(points.log(0, 7)), results(), points.name(points.log(0, 7)[0])
+
+    plain = in_child(results)
+    first, functions, again, name = in_child(watched)
+    assert (first, again) == (plain, plain)
+    assert functions > 100
+    assert name.startswith("libtorch_cpu.so+0x")
 
 
 def test_what_a_killed_process_reached_is_known(torch_functions):
