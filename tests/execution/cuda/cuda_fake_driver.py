@@ -7,7 +7,7 @@ import struct
 from truekernel.execution.cuda.driver import DriverError
 
 MASK = 2**64 - 1
-STEP = 64 << 20
+STEP = 16 << 20
 NOT_SUPPORTED = 801
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from cuda_fake_driver import FakeDriver
 
-from truekernel.execution.cuda.address_space import ABOVE, BELOW, REGION, STEP, Space
+from truekernel.execution.cuda.address_space import REGION, SPAN, STEP, Space
 from truekernel.execution.cuda.device_memory import ZONE, Memory
 from truekernel.execution.cuda.running import Executor
 from truekernel.execution.cuda.scratch import Scratch
@@ -222,7 +222,7 @@ def test_space_has_sink_on_both_sides_of_what_was_allocated():
     real = {at: handle for at, handle in driver.maps.items() if handle != piece}
     assert sorted(real) == [address, address + STEP, address + 2 * STEP]
     assert len(set(real.values())) == 1  # one piece of memory
-    near = {address + k * STEP for k in (*range(-BELOW // STEP, 0), *range(3, (REGION + ABOVE) // STEP))}
+    near = {address + k * STEP for k in (*range(-SPAN // STEP, 0), *range(3, (REGION + SPAN) // STEP))}
     assert near <= sinks()
     assert sinks() == before - set(real)
     space.hide()

@@ -11,12 +11,11 @@ from collections.abc import Iterator, Sequence
 
 from truekernel.execution.cuda.driver import Driver
 
-STEP = 64 << 20
+STEP = 16 << 20
 """Bytes of the sink, and of each piece of real memory."""
-BELOW = 1 << 30
-ABOVE = 17 << 30
-"""Bytes of the sink's addresses below and above each region. An unsigned number of 32 bits that goes below zero leads sixteen gigabytes up, with items of four bytes; nearly all
-other wrong indices, at the sizes of audits, less far. A loop that runs away leaves the sink after a while, or takes too long."""
+SPAN = 1 << 30
+"""Bytes of the sink's addresses around the regions. Nearly every wrong index goes astray by less than that, at the sizes of audits; a loop that runs away
+leaves the sink after a while, and ends."""
 REGION = 2 << 30
 _SINK = -1
 SINK_BYTE = 0xFF
@@ -69,13 +68,13 @@ class Space:
         self.sink = driver.reserve(STEP)
         driver.map(self.sink, [self._piece], STEP, device)
         self.refill()
-        total = BELOW + 2 * (REGION + ABOVE)
+        total = 3 * SPAN + 2 * REGION
         self._base = driver.reserve(total)
         self._steps = [_SINK] * (total // STEP)
         """What lies at each step: the sink, or the handle of a piece of real memory."""
         self._hidden = True
         self.show()
-        starts = (self._base + BELOW, self._base + BELOW + REGION + ABOVE)
+        starts = (self._base + SPAN, self._base + 2 * SPAN + REGION)
         self.resident, self.arena = (Region(self, start) for start in starts)
 
     def refill(self) -> None:
@@ -86,8 +85,8 @@ class Space:
         """Take the sink away: from now on stray accesses end the context."""
         if not self._hidden:
             self._driver.call("cuCtxSynchronize")
-            for first, length in _runs(self._sinks()):
-                self._driver.unmap(self._base + first * STEP, length * STEP)
+            for number in self._sinks():
+                self._driver.unmap(self._base + number * STEP, STEP)
             self._hidden = True
 
     def show(self) -> None:
@@ -105,9 +104,10 @@ class Space:
             self._driver.call("cuCtxSynchronize")
         for begin, length in _runs(lacking):
             piece = self._driver.create(length * STEP, self._device)
-            if not self._hidden:
-                self._driver.unmap(self._base + begin * STEP, length * STEP)
-            self._steps[begin : begin + length] = [piece] * length
+            for number in range(begin, begin + length):
+                if not self._hidden:
+                    self._driver.unmap(self._base + number * STEP, STEP)
+                self._steps[number] = piece
             self._driver.map(self._base + begin * STEP, [piece], length * STEP, self._device)
 
     def _number(self, address: int) -> int:

@@ -60,10 +60,11 @@ def compile_many(
     compilers().version()
     wanted = [(number, source, tuple(each[number])) for number, source in sources.items()]
     groups = [wanted[at : at + together] for at in range(0, len(wanted), together)]
+    groups.sort(key=lambda group: -sum(len(source) for _, source, _ in group))  # long ones last would leave cores idle
     with ThreadPoolExecutor(min(processes or len(os.sched_getaffinity(0)), max(len(groups), 1))) as threads:
         results = dict(pair for pairs in threads.map(lambda group: _group(group, settled), groups) for pair in pairs)
-    members = {n: r for n, r in results.items() if isinstance(r, Library)}
-    failures = {n: r for n, r in results.items() if isinstance(r, CompileFailure)}
+    members = {n: r for n in sources if isinstance(r := results[n], Library)}
+    failures = {n: r for n in sources if isinstance(r := results[n], CompileFailure)}
     return ManyResult(members, failures)
 
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-SLOTS = 4
+SLOTS = 2
 _NAP = 0.005
 MOST_SECONDS = 30.0
 """After that long it is nobody's turn: another process may hang."""
