@@ -43,7 +43,7 @@ def options(monkeypatch, tmp_path):
             **{
                 "library": "torch",
                 "run_dir": tmp_path / "run",
-                "budget": 6.0,
+                "budget": 12.0,
                 "coverage": (),
                 "operators": ("crash", "imprecise", "honest"),
                 "knowledge": False,

@@ -100,7 +100,8 @@ def test_origins_can_be_closed():
 
 def test_operators_are_selected_by_glob_and_family_and_unknown_ones_refused():
     assert [one.name for one in space(operators=("wrong_*",)).operators()] == [
-        f"torch.{NAMESPACE}.wrong_{what}" for what in ("out", "batch", "gradient", "meta", "compiled")
+        f"torch.{NAMESPACE}.wrong_{what}"
+        for what in ("out", "variant", "variant_", "batch", "gradient", "meta", "compiled")
     ]
     assert len(space(operators=("elementwise",)).operators()) == len(Controls._operators)
     with pytest.raises(UnknownNameError, match="unknown operator 'nothing'"):

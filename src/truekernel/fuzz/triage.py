@@ -174,7 +174,7 @@ EXPECTED = {
     "memory": "memory in proportion to arguments and result",
 }
 EXPECTED_OF = {
-    "determinism": "the same bits every time",
+    "determinism": "the same every time, but for roundings",
     "metadata": "the shape and dtype that the meta device tells",
     "neighbours": "a result that memory beside the arguments does not change, and no write outside of them",
     "layout": "the same values for contiguous and strided arguments",

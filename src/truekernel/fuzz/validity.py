@@ -13,7 +13,7 @@ from typing import Any
 
 REFUSED_SHARE = 0.04
 STEP = 0.5
-FIRST_CAUTION = 0.6
+FIRST_CAUTION = 0.8
 _PRIOR = (4.0, 1.0)
 
 

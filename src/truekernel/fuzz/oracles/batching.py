@@ -19,7 +19,7 @@ from truekernel.fuzz.oracles.layout import dtypes_of
 from truekernel.fuzz.oracles.single import (
     SEED,
     assignments,
-    is_determined,
+    has_one_answer,
     is_single,
     mismatch,
     mutates,
@@ -44,7 +44,7 @@ class Batching:
         """A single call of a determined function that writes nothing, with a floating tensor that is not huge."""
         return (
             is_single(case)
-            and is_determined(operators[0])
+            and has_one_answer(operators[0])
             and not mutates(operators[0])
             and _batched(case.calls[0]) is not None
         )

@@ -15,7 +15,7 @@ from truekernel.fuzz.oracles.comparing import disagreement
 from truekernel.fuzz.oracles.layout import dtypes_of
 from truekernel.fuzz.oracles.single import (
     assignments,
-    is_determined,
+    has_one_answer,
     is_single,
     mismatch,
     mutates,
@@ -38,7 +38,7 @@ class Compiled:
 
     def applies(self, case: TestCase, operators: Sequence[Operator]) -> bool:
         """A single call of a determined function."""
-        return is_single(case) and is_determined(operators[0]) and not mutates(operators[0])
+        return is_single(case) and has_one_answer(operators[0]) and not mutates(operators[0])
 
     def judge(self, ran: Ran) -> Outcome | None:
         """Compare results."""

@@ -36,6 +36,8 @@ NO_DERIVATIVE = re.compile(
     r"fake_quant|unpool|embedding|scatter|index_copy|index_put|index_fill|^put|round|floor|ceil|trunc|sign|heaviside"
 )
 """Operators whose gradient is not the derivative by design: straight-through estimates, indices that may repeat, rows that are left out."""
+HALVES = re.compile(r"cholesky_(solve|inverse)|triangular|lu_solve|lu_unpack|householder|ormqr|orgqr|ldl_solve")
+SYMMETRIC = re.compile(r"eigh|eigvalsh|cholesky(_ex)?$|ldl_factor|lobpcg")
 GENERIC = frozenset({"normal", "same", "unit", "positive", "negative"})
 MATRICES = frozenset({"symmetric", "triangular"})
 """Recipes with equal elements, which are ties to anything but linear algebra."""
@@ -56,6 +58,13 @@ class Gradient:
             return False
         floats = _floats(case.calls[0])
         recipes = GENERIC | MATRICES if operators[0].family == "linear algebra" else GENERIC
+        if HALVES.search(base_name(operators[0].name)):
+            # These read one half of a matrix and take the other for granted: derivatives along directions that break the structure mean nothing.
+            recipes = MATRICES
+            if any(leaf is True for leaf in case.calls[0].leaves()):
+                return False
+        if SYMMETRIC.search(base_name(operators[0].name)):
+            recipes = frozenset({"symmetric"})
         return bool(floats) and all(
             leaf.values in recipes
             and leaf.data is None

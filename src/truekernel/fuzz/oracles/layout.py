@@ -16,7 +16,7 @@ from truekernel.fuzz.oracles.comparing import disagreement
 from truekernel.fuzz.oracles.single import (
     LAYOUT_MATTERS,
     assignments,
-    is_determined,
+    has_one_answer,
     is_single,
     mismatch,
     mutates,
@@ -40,7 +40,7 @@ class Layout:
         """A single call of a determined operator with a tensor of some dimension."""
         return (
             is_single(case)
-            and is_determined(operators[0])
+            and has_one_answer(operators[0])
             and not LAYOUT_MATTERS.search(base_name(operators[0].name))
             and not mutates(operators[0])
             and any(isinstance(leaf, TensorValue) and leaf.shape for leaf in case.calls[0].leaves())

@@ -12,7 +12,7 @@ from truekernel.fuzz.oracles.bounds import UNITS, Bound, bounds, widened
 from truekernel.fuzz.oracles.comparing import beyond, disagreement
 from truekernel.fuzz.oracles.single import (
     assignments,
-    is_determined,
+    has_one_answer,
     is_single,
     mismatch,
     mutates,
@@ -36,7 +36,7 @@ class Precision:
 
     def applies(self, case: TestCase, operators: Sequence[Operator]) -> bool:
         """A single call whose floating tensors share one narrow dtype, with moderate values."""
-        if not is_single(case) or not is_determined(operators[0]) or mutates(operators[0]):
+        if not is_single(case) or not has_one_answer(operators[0]) or mutates(operators[0]):
             return False
         leaves = case.calls[0].leaves()
         tensors = [leaf for leaf in leaves if isinstance(leaf, TensorValue)]
