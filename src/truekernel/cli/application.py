@@ -11,10 +11,12 @@ from importlib.metadata import version
 from cyclopts import App, CycloptsError
 
 from truekernel.cli.audit import audit
+from truekernel.cli.check import check
 from truekernel.cli.checkers import checkers
 from truekernel.cli.doctor import doctor
 from truekernel.cli.export import export
 from truekernel.cli.fuzz import fuzz
+from truekernel.cli.gauntlet import gauntlet
 from truekernel.cli.mutants import mutants
 from truekernel.cli.output import open_streams
 from truekernel.cli.problems import problems
@@ -29,7 +31,9 @@ BAD, WRONG_CALL, MACHINE_FAILED, INTERRUPTED = 1, 2, 3, 130
 COMMANDS: tuple[Callable[..., int], ...] = (
     audit,
     report,
+    check,
     replay,
+    gauntlet,
     export,
     fuzz,
     rules,

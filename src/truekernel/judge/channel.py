@@ -95,12 +95,16 @@ class Channel:
 class Shared:
     """A file in memory that holds the inputs on both sides. The other side can write it at any time, and cut it short: it is read, never mapped, here."""
 
-    def __init__(self, size: int, regions: int) -> None:
-        """`size`: bytes of a region; `regions`: how many, so that the same contents can lie at several addresses."""
+    def __init__(self, regions: int) -> None:
+        """`regions`: how many places of the same size it has, so that the same contents can lie at several addresses."""
         self.descriptor = os.memfd_create("truekernel-inputs", os.MFD_CLOEXEC)
-        self.size = -(-max(size, 1) // wire.ALIGNMENT) * wire.ALIGNMENT
         self.regions = regions
-        os.ftruncate(self.descriptor, self.size * regions)
+        self.size = 0
+
+    def reserve(self, size: int) -> None:
+        """Make each region `size` bytes long. Before anything is placed."""
+        self.size = -(-max(size, 1) // wire.ALIGNMENT) * wire.ALIGNMENT
+        os.ftruncate(self.descriptor, self.size * self.regions)
 
     def place(self, region: int, contents: Sequence[bytes | memoryview]) -> list[int]:
         """Write contents into a region, and where each begins. Raises FaultError when the file can't be written any more."""

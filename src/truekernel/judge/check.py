@@ -67,38 +67,36 @@ def check(
     *,
     secret: str | None = None,
     declared: str = "",
+    suite: Suite | None = None,
     call_seconds: float = CALL_SECONDS,
 ) -> Verdict:
     """Judge a candidate. `secret`: where all seeds come from, new unless a verdict is repeated; `declared`: the precision that it says it computes in, where that is not the
-    problem's own.
+    problem's own; `suite`: cases that `prepare` has made, in place of new ones.
 
     Raises BadInputError when the candidate has no form that can be judged, MachineError when the machine failed.
     """
     start = time.monotonic()
-    prepared = prepare(posed, secret or new_secret(), declared)
-    ready = time.monotonic()
-    if not prepared.steps:
-        return _verdict(candidate, posed, prepared, Course(), (), declared, {"total": ready - start}, {})
-    most = max(tensor_space(step.inputs) for step in prepared.steps)
-    with Session(candidate, posed, most, call_seconds) as session:
-        try:
-            session.open()
-            opened = time.monotonic()
-            course = run_steps(session, prepared.checker, prepared.steps)
-        except UnfitError as error:
-            raise BadInputError(f"candidate {candidate.name}: {error}") from None
-        except SessionEndedError as end:
-            opened = time.monotonic()
-            course = Course(ended=f"while it was loaded: {end.outcome.message}")
+    # The process starts while the cases are made; nothing of the candidate runs before it is opened.
+    with Session(candidate, posed, call_seconds) as session:
+        prepared = suite or prepare(posed, secret or new_secret(), declared)
+        ready = time.monotonic()
+        course = Course()
+        if prepared.steps:
+            course = _course(session, prepared)
         walls, about = session.walls, session.about
-    end_time = time.monotonic()
-    seconds = {
-        "preparing": ready - start,
-        "starting": opened - ready,
-        "cases": end_time - opened,
-        "total": end_time - start,
-    }
+    end = time.monotonic()
+    seconds = {"preparing": ready - start, "candidate": end - ready, "total": end - start}
     return _verdict(candidate, posed, prepared, course, walls, declared, seconds, about)
+
+
+def _course(session: Session, prepared: Suite) -> Course:
+    try:
+        session.open(max(tensor_space(step.inputs) for step in prepared.steps))
+        return run_steps(session, prepared.checker, prepared.steps)
+    except UnfitError as error:
+        raise BadInputError(f"candidate {session.candidate.name}: {error}") from None
+    except SessionEndedError as end:
+        return Course(ended=f"while it was loaded: {end.outcome.message}")
 
 
 def _verdict(

@@ -135,7 +135,9 @@ def read_bundle(place: Path) -> Bundle:
         raise BadInputError(f"{place}: {CHAIN} can't be read") from None
     missing, extra = set(order) - set(files), set(files) - set(order)
     if missing or extra:
-        raise BadInputError(f"{place}: tampered with: {'lacks' if missing else 'holds an unlisted'} {min(missing or extra)}")
+        raise BadInputError(
+            f"{place}: tampered with: {'lacks' if missing else 'holds an unlisted'} {min(missing or extra)}"
+        )
     found = chain({name: files[name] for name in order})
     for ours, theirs in zip(found["files"], stated["files"], strict=True):
         if ours != theirs:
@@ -143,7 +145,9 @@ def read_bundle(place: Path) -> Bundle:
     if found["seal"] != stated.get("seal"):
         raise BadInputError(f"{place}: tampered with: the seal does not hold")
     if stated.get("format") != FORMAT:
-        raise BadInputError(f"{place}: made by another version (format {stated.get('format')}, this one reads {FORMAT})")
+        raise BadInputError(
+            f"{place}: made by another version (format {stated.get('format')}, this one reads {FORMAT})"
+        )
     try:
         return _bundle(files, found["seal"])
     except (ValueError, KeyError, TypeError, ValidationError, RecursionError) as error:
@@ -201,7 +205,9 @@ def _text(document: Any) -> str:
 def is_bundle(name: str) -> bool:
     """Whether a path looks like a bundle: a zip, or a directory with a chain."""
     place = Path(name)
-    return place.suffix == ".zip" or (place / CHAIN).is_file() or (place.is_dir() and (place / "verdict.json").is_file())
+    return (
+        place.suffix == ".zip" or (place / CHAIN).is_file() or (place.is_dir() and (place / "verdict.json").is_file())
+    )
 
 
 def reference_file(bundle: Bundle) -> Path:

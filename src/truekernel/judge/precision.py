@@ -49,6 +49,8 @@ EXPLAINED = 0.7
 LARGER = 4.0
 """... and they must be so many times larger than the error scale of the declared precision."""
 LEAST_ELEMENTS = 64
+MOST_STEPS = 6
+"""Cases that are looked at."""
 TRIALS = 8
 """Twins behind the allowance of a declared lower precision, each rounded at random."""
 
@@ -101,18 +103,18 @@ def determine(problem: Problem, declared: str, seen: Sequence[tuple[Step, Sequen
         return Finding(declared, "", "the outputs are whole numbers")
     best: tuple[float, float, str] | None = None
     size, count = 0.0, 0
-    for step, outputs in seen:
-        if not _tells(step, outputs):
-            continue
+    telling = [(step, outputs) for step, outputs in seen if _tells(step, outputs)][:MOST_STEPS]
+    for step, outputs in telling:
         error, scale = _errors(outputs, step.expected)
         ratio = float((error / scale).square().mean().sqrt()) if error.numel() else 0.0
         size, count = max(size, ratio), count + error.numel()
-        for precision in BELOW[base]:
+        # Errors as small as the declared precision's own need no other explanation.
+        for precision in BELOW[base] if ratio >= LARGER else ():
             narrow, _ = _errors([o.to(torch.float64) for o in twin(problem, step, precision)], step.expected)
             if narrow.shape != error.shape or not bool((narrow != 0).any()):
                 continue
             explained = float(torch.nn.functional.cosine_similarity(error / scale, narrow / scale, dim=0))
-            if ratio >= LARGER and explained >= EXPLAINED and (best is None or explained > best[0]):
+            if explained >= EXPLAINED and (best is None or explained > best[0]):
                 best = (explained, ratio, precision.name)
     if count < LEAST_ELEMENTS:
         return Finding(declared, "", f"{count} elements of random values tell nothing")
@@ -120,7 +122,7 @@ def determine(problem: Problem, declared: str, seen: Sequence[tuple[Step, Sequen
         return Finding(
             declared, best[2], f"errors of {best[1]:.3g} error scales, {best[0]:.0%} alike those of {best[2]}"
         )
-    quantised = _stored_narrow(problem, seen)
+    quantised = _stored_narrow(problem, telling)
     if quantised:
         return Finding(declared, quantised, f"all outputs are numbers of {quantised}")
     if size >= LARGER * LARGER:
@@ -158,14 +160,12 @@ def _stored_narrow(problem: Problem, seen: Sequence[tuple[Step, Sequence[torch.T
     for precision in BELOW[native(problem)]:
         counted, all_fit = 0, True
         for step, outputs in seen:
-            if not _tells(step, outputs):
-                continue
             for output, want in zip(outputs, step.expected, strict=True):
                 if want.kind != "value" or not output.is_floating_point():
                     continue
                 truth = want.truth.to(output.dtype).double()
-                telling = truth.isfinite() & (round_significand(truth, precision.bits) != truth)
-                values = output.double()[telling]
+                inexact = truth.isfinite() & (round_significand(truth, precision.bits) != truth)
+                values = output.double()[inexact]
                 counted += values.numel()
                 all_fit &= bool((round_significand(values, precision.bits) == values).all())
         if all_fit and counted >= LEAST_ELEMENTS:

@@ -70,14 +70,12 @@ class Session:
 
     candidate: Candidate
     posed: Posed
-    most: int
-    """Bytes of the tensors of the largest case, each rounded up (see `channel.space`)."""
     call_seconds: float = CALL_SECONDS
     walls: tuple[Wall, ...] = ()
     about: dict[str, Any] = field(default_factory=dict)
 
     def __enter__(self) -> Session:
-        self._channel, self._shared = Channel(), Shared(self.most, REGIONS)
+        self._channel, self._shared = Channel(), Shared(REGIONS)
         self._regions = itertools.count()
         self._placed: list[tuple[str, int, memoryview]] = []
         kept = (self._channel.child_requests, self._channel.child_answers, self._shared.descriptor)
@@ -93,8 +91,9 @@ class Session:
         self._channel.close()
         self._shared.close()
 
-    def open(self) -> None:
-        """Load the candidate. Raises SessionEndedError, UnfitError."""
+    def open(self, most: int) -> None:
+        """Load the candidate. `most`: bytes of the tensors of the largest case (`tensor_space`). Raises SessionEndedError, UnfitError."""
+        self._shared.reserve(most)
         candidate = self.candidate
         request: dict[str, Any] = {"op": "open", "text": candidate.text, "form": candidate.form}
         if candidate.is_cuda:

@@ -18,24 +18,28 @@ from truekernel.model import Case, Problem
 from truekernel.numerics import Expected, expect
 
 FOLLOWED = 3
-"""So many cases are followed by another with the same weights and lengths, whose inputs lie where the first ones lay."""
+"""So many cases are followed by another with the same weights and lengths, whose inputs lie where the first ones lay..."""
+NEAR = 2
+"""... and so many of these by one in which a single element of each input differs from the one before."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """One case put to a candidate. `inputs`: all tensors, in the problem's order; `expected`: what outputs are compared with; `follows`: the model and the places of the inputs are
-    those of the step before, only the contents differ."""
+    those of the step before, only the contents differ; `near`: and only by one element of each input."""
 
     case: Case
     inputs: dict[str, torch.Tensor]
     expected: list[Expected]
     follows: bool = False
+    near: bool = False
 
     @property
     def label(self) -> str:
         """For people."""
         axes = ", ".join(f"{name} {length}" for name, length in self.case.axes)
-        return f"'{self.case.recipe}' with {axes}" + (", same place as before" if self.follows else "")
+        again = ", one element changed" if self.near else ", same place as before" if self.follows else ""
+        return f"'{self.case.recipe}' with {axes}{again}"
 
 
 def new_secret() -> str:
@@ -70,6 +74,8 @@ def steps(problem: Problem, checker: Checker, secret: str) -> tuple[list[Step], 
             continue
         if case in followed:
             found.append(_follower(problem, found[-1], secret_seed(secret, 1000 + number)))
+            if followed.index(case) < NEAR and problem.make is None:
+                found.append(_near(problem, found[-1], secret_seed(secret, 2000 + number)))
     if not found:
         raise BadInputError(f"'{problem.name}': {notes[0]}")
     return found, notes
@@ -91,3 +97,19 @@ def _follower(problem: Problem, before: Step, seed: int) -> Step:
     weights = {spec.name for spec in problem.parameters}
     inputs = {name: before.inputs[name] if name in weights else tensor for name, tensor in fresh.items()}
     return Step(case, inputs, expect(problem, inputs, case.lengths), follows=True)
+
+
+def _near(problem: Problem, before: Step, seed: int) -> Step:
+    """The step before with one element of each input from another draw, in the half that is read last; where in it is secret too."""
+    case = dataclasses.replace(before.case, seed=seed)
+    fresh = make_inputs(problem, case)
+    weights = {spec.name for spec in problem.parameters}
+    inputs = {}
+    for name, tensor in before.inputs.items():
+        changed = tensor
+        if name not in weights and tensor.numel():
+            changed = tensor.clone()
+            place = tensor.numel() - 1 - secret_seed(f"{seed}", tensor.numel()) % max(1, tensor.numel() // 2)
+            changed.reshape(-1)[place] = fresh[name].reshape(-1)[place]
+        inputs[name] = changed
+    return Step(case, inputs, expect(problem, inputs, case.lengths), follows=True, near=True)

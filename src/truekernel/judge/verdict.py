@@ -50,6 +50,8 @@ class CaseRecord(Record):
     """Secret until the check was over."""
     follows: bool
     """Whether the inputs overwrote those of the case before, with the same weights."""
+    near: bool
+    """Whether only one element of each input differed from the case before."""
     verdict: Literal["accept", "reject", "undetermined"]
     why: str = ""
     share: float | None = None
@@ -94,7 +96,7 @@ class Verdict(Record):
     notes: tuple[str, ...]
     versions: dict[str, str]
     seconds: dict[str, float]
-    """Wall clock by stage: preparing, starting, cases, total."""
+    """Wall clock by stage: preparing, candidate, total."""
 
     @property
     def exit_code(self) -> int:
