@@ -1,5 +1,6 @@
 import os
 import signal
+import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -77,6 +78,19 @@ def test_overloads_of_a_killed_process_are_known():
 
     assert in_child(child, dies=True) == signal.SIGKILL
     assert source.end() == ["aten::ones", "aten::tan"]
+
+
+def test_watching_overloads_does_not_import_the_compiler():
+    script = (
+        "import sys, torch\n"
+        "from truekernel.fuzz.coverage.overloads import Overloads\n"
+        "source = Overloads()\n"
+        "source.begin()\n"
+        "torch.ones(2)\n"
+        "print(source.end(), 'torch._dynamo' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "['aten::ones'] False\n"
 
 
 @pytest.fixture

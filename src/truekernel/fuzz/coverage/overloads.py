@@ -20,6 +20,11 @@ class _Watcher(TorchDispatchMode):
         self._numbers = numbers
         self._known: set[Any] = set()
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        # Nothing is compiled in a case that is watched; keeping the compiler out would import it, at two seconds and 120 MiB an executor.
+        return False
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func not in self._known:
             self._known.add(func)
