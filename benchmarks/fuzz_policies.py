@@ -31,16 +31,12 @@ FIGURES = ("functions", "failures", "crashes", "executed", "valid share")
 
 
 class Measured(Worker):
-    """A worker without triage whose policy has settings, and which counts all processor time."""
+    """A worker without triage whose policy has settings."""
 
     def __init__(self, options: FuzzOptions, policy: str, settings: dict[str, float]) -> None:
         job = _plain(options) | {"number": 0, "state": None, "known": {}, "folder": "", "load": None}
         super().__init__(job)
         self.policy = policies.make(policy, self.space, self.seed, settings)
-
-    def spent(self) -> float:
-        training = self.policy.processor_seconds() if hasattr(self.policy, "processor_seconds") else 0.0
-        return super().spent() + training
 
     def _feedback(self, case: Any, report: Any, finding: Any, fresh: bool) -> Feedback:
         feedback = super()._feedback(case, report, finding, fresh)

@@ -85,7 +85,8 @@ class Worker:
         """Seconds of the budget that are used."""
         if self.job["processor_time"]:
             triage = self.triage.processor_seconds() if self.triage else 0.0
-            return time.process_time() - self.processor + self.executor.processor_seconds() + triage
+            training = self.policy.processor_seconds() if hasattr(self.policy, "processor_seconds") else 0.0
+            return time.process_time() - self.processor + self.executor.processor_seconds() + triage + training
         return time.monotonic() - self.started
 
     def run(self) -> Iterator[dict[str, Any]]:

@@ -149,7 +149,7 @@ class Trainer:
     def __init__(self, learning: Learning, weights: Weights) -> None:
         missing = missing_packages()
         if missing:
-            raise BadInputError(f"policy agent needs {', '.join(missing)}: pip install sb3-contrib gymnasium")
+            raise BadInputError(f"policy agent needs {', '.join(missing)}: pip install 'truekernel[agent]'")
         requests, self._requests = os.pipe()
         self._replies, replies = os.pipe()
         self._owner = os.getpid()
