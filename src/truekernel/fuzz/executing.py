@@ -166,7 +166,9 @@ class _Server:
         text = str(error)
         name = type(error).__name__
         judgement = classify(name, text, case.calls[number].operator)
-        kind = "assert" if judgement.kind == "defect" else "refused"
+        # An IndexError or the like that comes from deep inside still tells the caller of an argument, if badly: no failure.
+        defect = judgement.kind == "defect" and not isinstance(error, IndexError | ValueError | TypeError)
+        kind = "assert" if defect else "refused"
         return Outcome(kind, call=number, error=name, message=text[:MOST_TEXT], location=self.library.location(error))  # type: ignore[arg-type]
 
     def _judged(self, oracle: Any, ran: Ran) -> Outcome | None:

@@ -14,7 +14,6 @@ REPRODUCTIONS = 3
 ATTEMPTS = 220
 SLOW_ATTEMPTS = 6
 """For a hang, where each costs seconds."""
-SPECIAL = frozenset({"nan", "infinite", "mixed", "extreme", "subnormal", "tiny", "large"})
 INTERNAL = "INTERNAL ASSERT"
 FAR = 1 << 24
 """Whole numbers beyond this are no sizes that users give."""
@@ -259,6 +258,8 @@ def _severity(operator: Operator, outcome: Outcome, proper: bool) -> Severity:
 def _title(operator: str, outcome: Outcome) -> str:
     if outcome.kind == "mismatch":
         return f"{operator}: {outcome.message[:140]} ({outcome.oracle})"
+    if outcome.kind == "assert" and INTERNAL not in outcome.message:
+        return f"{operator} raises {outcome.error} whose text tells of its inside: {' '.join(outcome.message.split())[:120]}"
     words = {
         "crash": f"ends the process with {outcome.error}",
         "assert": "fails an internal assertion",

@@ -48,6 +48,7 @@ EXCLUDED = re.compile(
 )
 FEATURE_NAMES = (*(f"namespace {name}" for name in NAMESPACES), "tensors", "integers", "parameters")
 CHUNK = 12
+GUESSES, KEPT = 20, 4
 _TENSORS = frozenset(
     {
         "x",
@@ -323,7 +324,7 @@ def _guessed(library: Jax, names: Sequence[str]) -> Iterator[Call]:
     library.start()
     for name in names:
         operator, chance, kept = library._by_name[name], random.Random(name), 0
-        for _ in range(60):
+        for _ in range(GUESSES):
             call = guess(operator, chance)
             try:
                 library.bind(call, (), ())()
@@ -331,7 +332,7 @@ def _guessed(library: Jax, names: Sequence[str]) -> Iterator[Call]:
                 continue
             yield call
             kept += 1
-            if kept >= 10:
+            if kept >= KEPT:
                 break
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
@@ -93,9 +94,7 @@ def bounds(call: Call, operator: Operator, unit: float, dtypes: Sequence[torch.d
     norms = [False, True] if operator.family in MIXING else [False]
     for norm in norms:
         for seed in range(RUNS):
-            other = outputs(
-                run(call, change=lambda leaves, seed=seed, norm=norm: _shaken(leaves, SHAKE * unit, seed, norm))
-            )  # type: ignore[misc]
+            other = outputs(run(call, change=partial(_shaken, unit=SHAKE * unit, seed=seed, norm=norm)))
             _gather(truth, other, squares, stable)
     scales = [(square / RUNS).sqrt() for square in squares]
     for scale, within in zip(scales, _operations(call, truth, unit), strict=True):
