@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from truekernel.errors import BadInputError, UnknownNameError
+from truekernel.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from truekernel.fuzz.policy import CoverageSource
@@ -21,29 +21,29 @@ KINDS = ("functions", "overloads", "lines")
 
 
 def make(kinds: Sequence[str], library: Any) -> list[CoverageSource]:
-    """Sources for one executor process. `library`: an adapter; native functions are those of the files that its `native_libraries()` names.
+    """Sources for one executor process; kinds that the library does not have are left out. `library`: an adapter; native functions are those of the files that its
+    `native_libraries()` names.
 
-    Raises UnknownNameError for a kind that does not exist, BadInputError for one that the library does not have, MachineError for `functions` on another
-    machine than Linux on x86-64.
+    Raises UnknownNameError for a kind that does not exist, MachineError for `functions` on another machine than Linux on x86-64.
     """
-    return [_source(kind, library) for kind in kinds]
+    sources = [_source(kind, library) for kind in kinds]
+    return [source for source in sources if source is not None]
 
 
-def _source(kind: str, library: Any) -> CoverageSource:
+def _source(kind: str, library: Any) -> CoverageSource | None:
     if kind not in KINDS:
         raise UnknownNameError("kind of coverage", kind, list(KINDS))
     if kind == "functions":
         from truekernel.fuzz.coverage.native import NativeFunctions
 
         paths: tuple[Path, ...] = tuple(library.native_libraries()) if hasattr(library, "native_libraries") else ()
-        if paths or library.name == "torch":
-            return NativeFunctions(paths)
-    elif library.name == "torch" and kind == "overloads":
+        return NativeFunctions(paths) if paths or library.name == "torch" else None
+    if library.name != "torch":
+        return None
+    if kind == "overloads":
         from truekernel.fuzz.coverage.overloads import Overloads
 
         return Overloads()
-    elif library.name == "torch":
-        from truekernel.fuzz.coverage.lines import PythonLines
+    from truekernel.fuzz.coverage.lines import PythonLines
 
-        return PythonLines()
-    raise BadInputError(f"coverage '{kind}' of {library.name} is not known: leave it out")
+    return PythonLines()
