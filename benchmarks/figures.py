@@ -126,6 +126,43 @@ def gpu_rows() -> list[dict[str, Any]]:
     ]
 
 
+def device_rows() -> list[dict[str, Any]]:
+    """Figures of one H200 from files that name the commit they were measured at."""
+    found: list[dict[str, Any]] = []
+
+    def add(document: dict[str, Any], name: str, value: float, unit: str, n: int, note: str, command: str) -> None:
+        row = {"name": name, "value": value, "low": None, "high": None, "n": n, "unit": unit, "note": note}
+        place = {"command": command, "where": "h200", "machine": document.get("machine", "NVIDIA H200, 16 cores")}
+        given = document.get("versions") or {key: document[key] for key in ("python", "torch") if key in document}
+        found.append(row | place | {"versions": given, "commit": document["commit"], "date": document["date"]})
+
+    if document := load("h200/throughput.json"):
+        note = (
+            f"from source to all verdicts on {document['cases']} cases, all programs, nothing cached; what a problem's mutants share is made before the clock starts; "
+            f"{document['contexts_lost']} contexts were lost to faults and made anew; GPU busy {document['gpu_busy']:.0%}; "
+            f"another machine of the kind gave {document['earlier']['mutants_per_s']}/s an hour before"
+        )
+        command = "python benchmarks/h200/throughput.py --mutants 6000 --most-seconds 40"
+        add(document, "gpu.mutants_per_s", document["mutants_per_s"], "1/s", document["mutants"], note, command)
+    if document := load("h200/compile.json"):
+        compiled = document["compile"]
+        note = "in equal parts from all programs, up to twelve in a translation unit, nothing cached, compile processes already up"
+        value = round(compiled["ms_each_over_all_cores"], 2)
+        command = "python benchmarks/h200/audit.py --parts compile --compiled 2000"
+        add(document, "gpu.compile_ms", value, "ms", compiled["mutants"], note, command)
+    if document := load("h200/judging.json"):
+        large = [row for row in document["speed"] if row["gigabytes"] > 1.01]
+        full = min(row["full_share"] for row in large if row["dtype"] == "float32")
+        alone = [f"{row['dtype']} {row['published_share']:.0%}" for row in large]
+        note = (
+            f"float32, 6.4 GB, all statistics, the worse of outputs that are close and outputs that are wrong; the comparisons of published checkers alone: {', '.join(alone)}; "
+            f"torch.allclose {min(row['allclose_share'] for row in large):.0%}"
+        )
+        command = "python benchmarks/h200/judging.py --quick --gigabytes 1.0 6.4 --json results/h200/judging.json"
+        add(document, "gpu.judge_bandwidth_share", round(full, 3), "share", len(large), note, command)
+    return found
+
+
 def main() -> None:
     commit = subprocess.run(
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
@@ -145,7 +182,7 @@ def main() -> None:
     kept = json.loads(path.read_text()) if path.exists() else []
     stamp = {"commit": commit, "date": common["date"]}
     wanted = sys.argv[1:] or ["*"]
-    new = [*({**row, **common} for row in rows()), *({**row, **stamp} for row in gpu_rows())]
+    new = [*({**row, **common} for row in rows()), *({**row, **stamp} for row in gpu_rows()), *device_rows()]
     new = [row for row in new if any(fnmatch.fnmatchcase(row["name"], pattern) for pattern in wanted)]
     path.write_text(json.dumps([*kept, *new], indent=1) + "\n")
 

@@ -220,7 +220,7 @@ def figures(found: dict[str, Any]) -> list[dict[str, Any]]:
             f"whole audit, planning and set-up of {last['first_at']} s included; beyond the fixed cost "
             f"{growth.get('marginal_mutants_per_s')}/s; GPU busy {last['gpu_busy_after_first']:.0%} after the first chunk"
         )
-        add("gpu.mutants_per_s", last["mutants_per_s"], "1/s", last["mutants"], note)
+        add("gpu.audit_mutants_per_s", last["mutants_per_s"], "1/s", last["mutants"], note)
     if "agreement" in found.get("agreement", {}):
         agreement = found["agreement"]
         note = f"witness and all verdicts; synchronisation and host differs apart; classes {agreement['classes']}"
