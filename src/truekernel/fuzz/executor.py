@@ -43,7 +43,7 @@ class Limits:
     """Of one case. `seconds`: of processor time for the plain run and for each oracle. `idle_seconds`: of waiting while it uses no processor: a deadlock.
     `memory`: bytes of address space beyond what the process has when it starts. `blow_up`: bytes of memory beyond 64 times inputs and outputs."""
 
-    seconds: float = 6.0
+    seconds: float = 3.0
     idle_seconds: float = 10.0
     memory: int = 6 << 30
     blow_up: int = 768 << 20

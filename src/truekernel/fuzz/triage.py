@@ -12,7 +12,7 @@ from truekernel.fuzz.records import Finding, Operator, Outcome, Severity, Tensor
 
 REPRODUCTIONS = 3
 ATTEMPTS = 220
-SLOW_ATTEMPTS = 6
+SLOW_ATTEMPTS = 4
 """For a hang, where each costs seconds."""
 INTERNAL = "INTERNAL ASSERT"
 FAR = 1 << 24
