@@ -180,13 +180,21 @@ class Executor:
             now, processor = self._stage(), self._processor()
             if now != stage:
                 stage, used, idle = now, processor, 0.0
-            elif processor - used > self.limits.seconds:
+            elif processor - used > self.limits.seconds * self._patience(now[0]):
                 return "hang"
             else:
                 idle = idle + SLICE if processor == last and self._sleeps() else 0.0
                 if idle > self.limits.idle_seconds:
                     return "hang"
             last = processor
+
+    def _patience(self, stage: int) -> float:
+        """How many times the limit the running oracle may take."""
+        if not 0 < stage <= len(self._asked):
+            return 1.0
+        return next(
+            (oracle.patience for oracle in self.library.oracles() if oracle.name == self._asked[stage - 1]), 1.0
+        )
 
     def _stage(self) -> tuple[int, int]:
         stage, call = struct.unpack_from(HEADER, self._page, 0)

@@ -49,6 +49,8 @@ class Oracle(Protocol):
     name: str
     cost: float
     """Calls of the operator that it makes, about: dear oracles are asked less often."""
+    patience: float
+    """How many times the limit of a plain run it may take before that is a hang."""
 
     def applies(self, case: TestCase, operators: Sequence[Operator]) -> bool:
         """Whether the condition under which this oracle is valid can hold for a case, by its data alone."""

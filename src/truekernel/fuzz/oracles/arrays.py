@@ -23,6 +23,7 @@ class ArrayOracle:
 
     name = ""
     cost = 2.0
+    patience = 2.0
 
     def __init__(self, arrays: Arrays) -> None:
         self.arrays = arrays
@@ -110,6 +111,7 @@ class Compiled(ArrayOracle):
 
     name = "compile"
     cost = 4.0
+    patience = 2.0
 
     def __init__(self, compile: Callable[[Callable[..., Any]], Callable[..., Any]], arrays: Arrays) -> None:
         super().__init__(arrays)
@@ -131,6 +133,7 @@ class Vectorised(ArrayOracle):
 
     name = "batching"
     cost = 4.0
+    patience = 2.0
 
     def __init__(
         self, vectorise: Callable[[Callable[..., Any]], Callable[..., Any]], stack: Callable[[Any], Any], arrays: Arrays

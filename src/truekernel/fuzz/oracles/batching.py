@@ -39,6 +39,7 @@ class Batching:
 
     name = "batching"
     cost = 4.0
+    patience = 2.0
 
     def applies(self, case: TestCase, operators: Sequence[Operator]) -> bool:
         """A single call of a determined function that writes nothing, with a floating tensor that is not huge."""

@@ -25,6 +25,7 @@ from truekernel.fuzz.oracles.single import (
 )
 from truekernel.fuzz.records import Operator, Outcome, TestCase
 
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # a pool of compilers would outlive the executor
 BACKEND = os.environ.get("TRUEKERNEL_FUZZ_BACKEND", "inductor")
 """`inductor`, or `aot_eager_decomp_partition`: decompositions without code generation, which is some ten times faster."""
 
@@ -35,6 +36,7 @@ class Compiled:
 
     name = "compile"
     cost = 1.0
+    patience = 30.0
 
     def applies(self, case: TestCase, operators: Sequence[Operator]) -> bool:
         """A single call of a determined function."""

@@ -32,6 +32,7 @@ class Determinism:
 
     name = "determinism"
     cost = 3.0
+    patience = 2.0
 
     def applies(self, case: TestCase, operators: Sequence[Operator]) -> bool:
         """A single call of a determined operator."""

@@ -49,6 +49,7 @@ class Gradient:
 
     name = "gradient"
     cost = 10.0
+    patience = 4.0
 
     def applies(self, case: TestCase, operators: Sequence[Operator]) -> bool:
         """A single call of a determined function of small floating tensors in general position."""

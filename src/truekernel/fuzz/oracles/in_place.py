@@ -32,6 +32,7 @@ class InPlace:
 
     name = "in_place"
     cost = 1.0
+    patience = 2.0
 
     def applies(self, case: TestCase, operators: Sequence[Operator]) -> bool:
         """A single call of a determined function that writes nothing and has a variant that does, first a tensor."""
@@ -73,6 +74,7 @@ class Out:
 
     name = "out"
     cost = 1.0
+    patience = 2.0
 
     def applies(self, case: TestCase, operators: Sequence[Operator]) -> bool:
         """A single call of a determined function that takes `out` and was not given it, first a tensor."""

@@ -35,6 +35,7 @@ class Layout:
 
     name = "layout"
     cost = 2.0
+    patience = 2.0
 
     def applies(self, case: TestCase, operators: Sequence[Operator]) -> bool:
         """A single call of a determined operator with a tensor of some dimension."""

@@ -20,6 +20,7 @@ class Metadata:
 
     name = "metadata"
     cost = 1.0
+    patience = 2.0
 
     def applies(self, case: TestCase, operators: Sequence[Operator]) -> bool:
         """A single call that returns tensors."""

@@ -37,6 +37,7 @@ class Neighbours:
 
     name = "neighbours"
     cost = 3.0
+    patience = 2.0
 
     def applies(self, case: TestCase, operators: Sequence[Operator]) -> bool:
         """A single call of a determined operator that is not about layout."""

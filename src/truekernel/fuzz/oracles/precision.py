@@ -33,6 +33,7 @@ class Precision:
 
     name = "precision"
     cost = 2.0
+    patience = 4.0
 
     def applies(self, case: TestCase, operators: Sequence[Operator]) -> bool:
         """A single call whose floating tensors share one narrow dtype, with moderate values."""

@@ -22,7 +22,7 @@ UNDETERMINED = re.compile(
 """Operators whose result chance, memory that nobody wrote, or the identity of their argument decides."""
 AMBIGUOUS = re.compile(
     r"eig$|eigvals$|eigh$|svd|(^|_)qr$|geqrf|lobpcg|lowrank|^_?linalg_lu|(^|_)lu(_factor|_factor_ex)?$|ldl|lstsq|arg(sort|max|min)|^a?min$|^a?max$|(^|_)sort|topk|median|mode|kthvalue|unique|"
-    r"max_pool|cummax|cummin|aminmax"
+    r"max_pool|cummax|cummin|aminmax|^hist"
 )
 """Operators with several right answers: eigenvectors up to sign and order, pivots, indices of equal elements. Two runs of other roundings may give different ones."""
 LAYOUT_MATTERS = re.compile(
