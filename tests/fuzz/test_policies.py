@@ -132,10 +132,18 @@ def test_kinds_of_coverage_have_constants_of_their_own():
 
 def test_a_path_pays_once():
     reward = Reward(RewardSettings(refused=0))
+    first, elsewhere = (Feedback(Outcome("assert", error="RuntimeError", location=place)) for place in ("a:3", "a:9"))
+    assert [reward.of(item, ("op",)) for item in (first, first, elsewhere)] == [1.0, 0.0, 1.0]
+    assert reward.of(first, ("other",)) == 1.0
+
+
+def test_refusals_are_no_way_to_earn():
+    reward = Reward()
     refused = Feedback(Outcome("refused", error="RuntimeError", location="a.cpp:3"))
-    elsewhere = Feedback(Outcome("refused", error="RuntimeError", location="a.cpp:9"))
-    assert [reward.of(item, ("op",)) for item in (refused, refused, elsewhere)] == [1.0, 0.0, 1.0]
-    assert reward.of(refused, ("other",)) == 1.0
+    assert reward.of(refused, ("op",)) < 0
+    assert reward.of(refused, ("op",)) < reward.of(Feedback(VALID), ("op",))
+    fresh = Feedback(Outcome("refused", error="RuntimeError", location="a.cpp:9"), functions=(1,))
+    assert reward.of(fresh, ("op",)) > 0
 
 
 def test_time_and_waste_cost():

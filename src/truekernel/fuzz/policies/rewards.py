@@ -15,7 +15,8 @@ class RewardSettings:
     """Constants of the tiers. Those of coverage are for each doubling of one more than what was new of that kind: the hundredth new function says less than the first.
 
     `critical` to `low`: for a finding that is new in this run. `path`: for an outcome (kind, error and place in the library) that the operators of the case did not
-    have before. `refused`, `duplicate`: for a case that was refused, or made before. `second`: for each second that the case took.
+    have before; `refusal`: the same for one that is a refusal, of which every operator has many. `refused`, `duplicate`: for a case that was refused, or made before.
+    `second`: for each second that the case took.
     """
 
     functions: float = 1.0
@@ -27,7 +28,8 @@ class RewardSettings:
     medium: float = 8.0
     low: float = 2.0
     path: float = 1.0
-    refused: float = -0.1
+    refusal: float = 0.2
+    refused: float = -0.5
     duplicate: float = -0.2
     second: float = -2.0
 
@@ -56,7 +58,7 @@ class Reward:
         path = (*operators, outcome.kind, outcome.oracle, outcome.error, outcome.location)
         if path not in self._paths:
             self._paths.add(path)
-            value += settings.path
+            value += settings.refusal if outcome.kind == "refused" else settings.path
         if outcome.kind == "refused":
             value += settings.refused
         return value
