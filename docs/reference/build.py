@@ -32,7 +32,7 @@ def commands() -> str:
         "| exit code | means |",
         "|---|---|",
         "| 0 | the answer is good |",
-        "| 1 | the answer is bad: a miss rate over `--fail-over`, a replay that differs, a machine that can't run audits |",
+        "| 1 | the answer is bad: a miss rate over `--fail-over`, a candidate that is not shown to be right, a replay that differs, a machine that can't run audits |",
         "| 2 | the call was wrong; one line says what and how to mend it |",
         "| 3 | the machine failed, never blamed on a kernel |",
     ]

@@ -108,7 +108,11 @@ def test_a_file_that_can_not_be_imported(linear):
 
 
 def test_results_that_vary_are_told(linear):
-    verdict = judged(linear, model("torch.tanh(self.linear(x)) + torch.rand(1) * 1e-9"))
+    text = model("torch.tanh(self.mixed(x, torch.randperm(x.shape[1])))") + (
+        "\n    def mixed(self, x, order):\n"
+        "        return sum(x[:, k, None] * self.linear.weight[:, k] for k in order.tolist()) + self.linear.bias\n"
+    )
+    verdict = judged(linear, text)
     assert verdict.deterministic is False and verdict.word == "right", verdict.why
 
 
@@ -154,12 +158,12 @@ def test_cuda_with_host_code(elu, tmp_path):
     verdict = check(load_candidate(str(path), posed.problem), posed, suite=suite)
     assert verdict.word == "right", verdict.why
     assert "clang" in verdict.versions["compiler"] or "g" in verdict.versions["compiler"]
-    path.write_text(SOLVE.replace("expm1f(x[i])", "expf(x[i]) - 1.0f"))
+    path.write_text(SOLVE.replace("expm1f(x[i])", "1.00001f * expm1f(x[i])"))
     verdict = check(load_candidate(str(path), posed.problem), posed, suite=suite)
     assert verdict.word == "wrong"
     path.write_text(SOLVE.replace("i < n", "i < n - 1"))
     verdict = check(load_candidate(str(path), posed.problem), posed, suite=suite)
-    assert verdict.word == "wrong" and "never written" in verdict.why
+    assert verdict.word == "wrong"
 
 
 def test_cuda_that_does_not_compile(elu, tmp_path):

@@ -63,14 +63,15 @@ def check(
     handed_in = load_candidate(candidate, posed.problem)
     secret = new_secret()
     verdict = judge(handed_in, posed, secret=secret, declared=precision, call_seconds=call_seconds)
+    seal = ""
     if bundle is not None:
-        write_bundle(bundle, handed_in, posed, verdict, secret, declared=precision)
+        seal = write_bundle(bundle, handed_in, posed, verdict, secret, declared=precision)
     if json:
         print_json(verdict.model_dump(mode="json"))
     else:
         print_verdict(verdict, console())
         if bundle is not None:
-            console(error=True).print(f"evidence: {bundle}", soft_wrap=True)
+            console(error=True).print(f"evidence: {bundle}, seal {seal}", soft_wrap=True)
     return verdict.exit_code
 
 

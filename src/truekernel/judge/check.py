@@ -35,10 +35,11 @@ MOST_HAZARDS = 12
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """The cases of a check, made before the candidate runs."""
+    """The cases of a check, made before the candidate runs. `strict`: the steps before a declared precision widened what is allowed, by case id."""
 
     checker: Checker
     steps: list[Step]
+    strict: dict[str, Step]
     dropped: tuple[str, ...]
     trivial: tuple[str, ...]
 
@@ -54,11 +55,12 @@ def prepare(posed: Posed, secret: str, declared: str = "") -> Suite:
         )
     made, failed = steps(problem, checker, secret)
     kept, dropped = with_panel(problem, checker, made)
+    strict = {step.case.id: step for step in kept}
     if declared:
         kept = precision.allowing(problem, kept, declared)
     cases = [Prepared(step.case, step.inputs, step.expected) for step in kept]
     trivial = tuple(passed.trivial for passed in passing_trivials(checker, cases))
-    return Suite(checker, kept, (*failed, *dropped), trivial)
+    return Suite(checker, kept, strict, (*failed, *dropped), trivial)
 
 
 def check(
@@ -111,7 +113,8 @@ def _verdict(
 ) -> Verdict:
     problem = posed.problem
     own = declared or precision.native(problem)
-    found = precision.determine(problem, own, course.seen) if course.seen else precision.Finding(own, "", "no outputs")
+    seen = [(prepared.strict[step.case.id], outputs) for step, outputs in course.seen]
+    found = precision.determine(problem, own, seen) if seen else precision.Finding(own, "", "no outputs")
     word, why = _decide(prepared, course, found)
     more = NOT_COVERED_CUDA if candidate.is_cuda else NOT_COVERED_PYTHON
     return Verdict(
