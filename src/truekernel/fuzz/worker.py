@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -20,7 +21,10 @@ from truekernel.fuzz.space import Space, SpaceOptions
 from truekernel.fuzz.triage import Triage, signature
 
 SAY_SECONDS = 1.0
-SAVE_SECONDS = 30.0
+SAVE_SECONDS = 60.0
+SAVE_SHARE = 50.0
+"""Saving takes at most one part in this many of the time."""
+VALIDITY = "validity.json"
 ORACLE_SHARE = 0.35
 """Share of valid cases that each cheap oracle is asked about, beside those that reached something new."""
 SERIOUSNESS = ("low", "medium", "high", "critical")
@@ -65,8 +69,9 @@ class Worker:
         self.policy: Policy = policies.make(job["policy"], self.space, self.seed, {})
         if job["load"]:
             self.policy.load(Path(job["load"]))
-        if job["state"] is not None:
-            self.space.validity.load(job["state"]["validity"])
+        learned = Path(job["folder"]) / VALIDITY
+        if job["state"] is not None and learned.is_file():
+            self.space.validity.load(json.loads(learned.read_text(encoding="utf-8")))
         self.oracles = TIERS[job["tier"]]
         self.executor = Executor(
             self.library, oracles=self.oracles, coverage=coverage.make(job["coverage"], self.library)
@@ -91,7 +96,8 @@ class Worker:
 
     def run(self) -> Iterator[dict[str, Any]]:
         """Work until the budget is spent."""
-        said = saved = time.monotonic()
+        said = time.monotonic()
+        save_at = said + SAVE_SECONDS
         try:
             while (seconds := self.spent()) < self.job["budget"]:
                 yield from self._one(seconds)
@@ -99,9 +105,9 @@ class Worker:
                 if now - said > SAY_SECONDS:
                     said = now
                     yield {"progress": self._progress()}
-                if now - saved > SAVE_SECONDS:
-                    saved = now
+                if now > save_at:
                     yield {"state": self._saved()}
+                    save_at = time.monotonic() + max(SAVE_SECONDS, SAVE_SHARE * (time.monotonic() - now))
         finally:
             self.executor.close()
             if self.triage:
@@ -190,18 +196,18 @@ class Worker:
         }
 
     def _saved(self) -> dict[str, Any]:
-        """What a resumed run goes on from. The policy is saved beside, whole or not at all."""
+        """What a resumed run goes on from. What policy and space learned is saved beside, whole or not at all."""
         folder = Path(self.job["folder"])
         draft = folder.with_name(f"{folder.name}.new")
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(parents=True)
         self.policy.save(draft)
+        (draft / VALIDITY).write_text(json.dumps(self.space.validity.document()), encoding="utf-8")
         shutil.rmtree(folder, ignore_errors=True)
         draft.rename(folder)
         return {
             "number": self.job["number"],
             "epoch": self.epoch,
-            "validity": self.space.validity.document(),
             "tally": dict(self.tally),
         }
 
