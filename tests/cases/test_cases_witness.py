@@ -98,3 +98,24 @@ def test_axes_that_may_vary_differ_where_a_square_would_hide_which_is_which():
     found = witness_shapes(problem_of(axes, ("M", "N")))
     assert all(found[shape]["M"] != found[shape]["N"] for shape in ("above", "below", "medium", "large", "broad"))
     assert found["small"]["M"] == found["small"]["N"]
+
+
+def test_rows_are_longer_than_a_block_where_there_are_many_and_nothing_else():
+    rows = witness_shapes(problems()["log_softmax"])["many"]
+    assert min(rows.values()) > 256
+    assert witness_shapes(problems()["max_pool2d"])["many"]["H"] < 16
+
+
+def test_inner_axis_of_matrix_products_is_deep_and_no_other_problem_has_such_a_shape():
+    for name, problem in problems().items():
+        deep = witness_shapes(problem).get("deep")
+        if deep is not None:
+            assert problem.family == "matmul", name
+            assert problem.axes[max(deep, key=deep.__getitem__)].kind == "reduction"
+    assert witness_shapes(problems()["matmul"])["deep"]["K"] > 16_000
+
+
+def test_past_reaches_beyond_a_window_at_the_edge():
+    past = witness_shapes(problems()["conv2d"])["past"]
+    assert past["H"] >= 9
+    assert past["W"] >= 9

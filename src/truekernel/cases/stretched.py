@@ -14,7 +14,7 @@ from truekernel.model import Problem
 from truekernel.model.lengths import lengths
 from truekernel.model.problem import AxisKind
 
-STRETCHED: tuple[str, ...] = ("many", "broad", "long")
+STRETCHED: tuple[str, ...] = ("many", "broad", "long", "deep")
 LOOPING: tuple[str, ...] = ("elementwise", "activation")
 """Families in which each element costs next to nothing, and rows need no block each."""
 TILED: dict[str, AxisKind] = {"matmul": "feature", "convolution": "spatial", "attention": "reduction"}
@@ -39,19 +39,25 @@ Length = Callable[[str, int], int]
 
 
 def stretched(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, dict[str, int]]:
-    """Those of these shapes that a problem has, by name. `few`: lengths of the other axes. "many": batch axes longer than a block; "broad": feature axes longer than a block, or the last spatial axis where there are none; "long": one axis within a row so long that a thread takes hundreds of elements, and a
-    grid hundreds of blocks."""
+    """Those of these shapes that a problem has, by name. `few`: lengths of the other axes. "many": batch axes longer than a block, and rows that are longer still where a problem has no other axis; "broad": feature axes longer than a block, or the last spatial axis where there are none; "long": one axis within a row so long that a thread takes hundreds of elements, and a
+    grid hundreds of blocks; "deep": the inner axis of matrix products of that kind."""
     found = {
         "many": _many(problem, few, reach, length),
         "broad": _broad(problem, few, reach, length),
         "long": _long(problem, few, reach, length),
+        "deep": _deep(problem, few, reach, length),
     }
     return {name: axes for name, axes in found.items() if axes != few and is_legal(problem, axes)}
 
 
 def _many(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
-    batches = [name for name in _free(problem) if problem.axes[name].kind == "batch"]
-    return {**few, **{name: length(name, _whole(problem, name, reach.block)) for name in batches}}
+    free = _free(problem)
+    batches = [name for name in free if problem.axes[name].kind == "batch"]
+    found = {**few, **{name: length(name, _whole(problem, name, reach.block)) for name in batches}}
+    rows = [name for name in free if name not in batches]
+    if batches and len(rows) == 1 and problem.family not in TILED:
+        found[rows[0]] = length(rows[0], _whole(problem, rows[0], reach.block + 1))
+    return found
 
 
 def _broad(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
@@ -79,6 +85,13 @@ def _long(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length
     loops = problem.family in LOOPING and problem.inputs[0].shape[-1] == name
     most = reach.looping if loops else reach.elements
     return _grown(problem, few, name, most, length, lambda a: _largest(problem, a) <= most)
+
+
+def _deep(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
+    inner = [name for name in _free(problem) if problem.axes[name].kind == "reduction"]
+    if problem.family != "matmul" or not inner:
+        return dict(few)
+    return _grown(problem, few, inner[0], 4 * reach.tiles, length, lambda a: problem.flops(a) <= reach.operations)
 
 
 def _free(problem: Problem) -> list[str]:

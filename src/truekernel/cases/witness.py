@@ -19,7 +19,7 @@ from truekernel.numerics.formats import FORMATS
 SHAPES = ("above", "below", "tiles", "small", "medium", "three", "eight", "past", "large")
 """Names of the witness shapes, besides those of `stretched`: just above the audit lengths, just below, whole multiples of 32 (or 8) of long axes, two elements, about half; "three":
 three elements, or another odd number where three is used, so that no vector divides a tensor; "eight": two vectors of four; "past": one more than a multiple of 64 (or 8) on reduction and
-feature axes, so that the last tile holds one element; "large": spatial axes of twice the audit length, where an image no longer fits one block."""
+feature axes, nine where these are short and on spatial axes, so that the last tile holds one element; "large": spatial axes of twice the audit length, where an image no longer fits one block."""
 UNEQUAL = ("above", "below", "medium", "large")
 """Shapes in which no two axes that may vary have the same length."""
 REACH = Reach()
@@ -41,10 +41,12 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("ties", "medium"),
     ("normal*20", "three"),
     ("subnormal", "medium"),
+    ("subnormal", "three"),
     ("normal*300", "three"),
     ("normal*300", "medium"),
     ("normal*10000", "tiles"),
     ("normal*1e-12", "three"),
+    ("normal*1e-12", "eight"),
     ("signed+-88", "three"),
     ("normal&parameters", "large"),
     ("normal*300", "tiles"),
@@ -54,6 +56,7 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("normal&parameters", "broad"),
     ("normal&parameters", "long"),
     ("normal*20", "long"),
+    ("uniform", "deep"),
     ("normal*300", "many"),
     ("subnormal@0", "medium"),
     ("subnormal@1", "medium"),
@@ -125,7 +128,7 @@ def _length(axis: AxisSpec, used: set[int], shape: str) -> int:
     tile = math.lcm(step, 32 if axis.audit >= 64 else 8) if axis.audit >= 16 else step  # short axes have no tiles
     inner = axis.kind in ("reduction", "feature")
     tiled = inner and axis.audit >= 16
-    short = 9 if inner else 2
+    short = 2 if axis.kind == "batch" else 9  # a window of three at the edge of eight reaches padding only
     wanted = {
         "above": axis.audit + step,
         "below": axis.audit - step,
