@@ -15,13 +15,15 @@ import subprocess
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from truekernel.fuzz import libraries
 from truekernel.fuzz.library import Library
-from truekernel.fuzz.records import Finding, document, parsed
+from truekernel.fuzz.records import Finding, Outcome, document, parsed
 from truekernel.fuzz.script import file_name, script
+from truekernel.fuzz.triage import key_of
 from truekernel.store import Store
 
 LEAST_CALLS = 5
@@ -50,6 +52,9 @@ def read(runs: list[Path]) -> tuple[dict[str, Finding], dict[str, list[int]], Co
         store = Store.open(run)
         for key, value in store.items("finding"):
             found: Finding = parsed(value)
+            if found.kind == "mismatch":  # runs of earlier versions named them otherwise
+                key = key_of(found.operator, Outcome("mismatch", found.oracle, message=found.observed))
+                found = replace(found, key=key)
             if key not in findings or found.public > findings[key].public:
                 findings[key] = found
         for _, state in store.items("state"):

@@ -30,8 +30,11 @@ def stem(name: str) -> str:
 
 
 def _category(message: str) -> str:
-    """What kind of mismatch a message tells, without its numbers."""
-    return re.sub(r"\d+", "#", message.split(":", 1)[0])[:60]
+    """What kind of mismatch a message tells, without its numbers: values, classes of values and whole numbers are one."""
+    text = message.split(":", 1)[0]
+    if text.startswith(("values", "class of values", "whole numbers")):
+        return "values"
+    return re.sub(r" of output \d+|\d+", "", text)[:60].strip()
 
 
 def signature(case: TestCase, outcome: Outcome) -> str:
