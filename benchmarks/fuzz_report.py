@@ -50,13 +50,10 @@ def read(runs: list[Path]) -> tuple[dict[str, Finding], dict[str, list[int]], Co
     progress: dict[str, Any] = {}
     for run in runs:
         store = Store.open(run)
-        for key, value in store.items("finding"):
-            found: Finding = parsed(value)
-            if found.kind == "mismatch":  # runs of earlier versions named them otherwise
-                key = key_of(found.operator, Outcome("mismatch", found.oracle, message=found.observed))
-                found = replace(found, key=key)
-            if key not in findings or found.public > findings[key].public:
-                findings[key] = found
+        for _, value in store.items("finding"):
+            found = _named(parsed(value))
+            if found.key not in findings or found.public > findings[found.key].public:
+                findings[found.key] = found
         for _, state in store.items("state"):
             for name, (accepted, refused) in state["tally"].items():
                 both = tally.setdefault(name, [0, 0])
@@ -67,6 +64,13 @@ def read(runs: list[Path]) -> tuple[dict[str, Finding], dict[str, list[int]], Co
             progress[f"{run.name} {key}"] = value
         store.close()
     return findings, tally, counts, progress
+
+
+def _named(found: Finding) -> Finding:
+    """The finding under the name that this version gives it."""
+    if found.kind != "mismatch":
+        return found
+    return replace(found, key=key_of(found.operator, Outcome("mismatch", found.oracle, message=found.observed)))
 
 
 def fails_again(path: Path) -> tuple[bool, str]:
