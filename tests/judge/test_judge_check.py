@@ -3,6 +3,7 @@
 import pytest
 from judge_files import PLAIN_REFERENCE, REFERENCE, SOLVE, ZERO_REFERENCE, model
 
+from truekernel import corpus
 from truekernel.errors import BadInputError
 from truekernel.judge.candidates import Candidate, load_candidate
 from truekernel.judge.check import check, prepare
@@ -102,6 +103,16 @@ def test_garbage_on_the_pipe(linear):
     assert verdict.word == "wrong" and "bytes that are no answer" in verdict.why
 
 
+def test_a_process_that_does_not_start_is_no_fault_of_the_candidate(linear, monkeypatch):
+    from truekernel.errors import MachineError
+    from truekernel.judge import session
+
+    script, policy = session._python_policy()
+    monkeypatch.setattr(session, "_python_policy", lambda: (f"{script}.gone", policy))
+    with pytest.raises(MachineError, match="does not start"):
+        judged(linear, model())
+
+
 def test_a_file_that_can_not_be_imported(linear):
     with pytest.raises(BadInputError, match="candidate c: its file can't be imported: ModuleNotFoundError"):
         judged(linear, "import no_such_module\n" + model())
@@ -172,6 +183,14 @@ def test_cuda_that_does_not_compile(elu, tmp_path):
     path.write_text(SOLVE.replace("expm1f", "no_such_function"))
     verdict = check(load_candidate(str(path), posed.problem), posed, suite=suite)
     assert verdict.word == "wrong" and "no_such_function" in verdict.why
+
+
+def test_a_launch_plan_that_fails_on_some_lengths(elu):
+    posed, suite = elu
+    program = corpus.programs()["elu"]
+    plan = program.plan_source.replace("rows, cols =", "assert axes['B'] != 3, 'three rows'\n    rows, cols =")
+    verdict = check(Candidate("c", "plan", program.source, program.source, plan), posed, suite=suite)
+    assert verdict.word == "wrong" and "launch plan fails" in verdict.why
 
 
 def test_seeds_are_secret_and_repeatable():

@@ -10,6 +10,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -71,8 +72,8 @@ class Posed:
         if not isinstance(reference, FileReference):
             return []
         known = {constant.name: constant.value for constant in reference.found.constants}
-        changed = {name: length for name, length in axes.items() if known.get(name, length) != length}
-        return [_as_data(value) for value in namespace(self.text, reference.path, changed)["get_init_inputs"]()]
+        changed = tuple((name, length) for name, length in axes.items() if known.get(name, length) != length)
+        return [_as_data(value) for value in _init_inputs(self.text, str(reference.path), changed)]
 
 
 def pose(name: str) -> Posed:
@@ -140,6 +141,12 @@ def _written(text: str, stem: str) -> Path:
     path = folder / f"{stem}.py"
     path.write_text(text, encoding="utf-8")
     return path
+
+
+@lru_cache(maxsize=32)
+def _init_inputs(text: str, path: str, changed: tuple[tuple[str, int], ...]) -> tuple[Any, ...]:
+    """What the file's own `get_init_inputs` returns with some constants changed."""
+    return tuple(namespace(text, path, dict(changed))["get_init_inputs"]())
 
 
 def _as_data(value: Any) -> Any:

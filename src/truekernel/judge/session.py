@@ -92,8 +92,15 @@ class Session:
         self._shared.close()
 
     def open(self, most: int) -> None:
-        """Load the candidate. `most`: bytes of the tensors of the largest case (`tensor_space`). Raises SessionEndedError, UnfitError."""
+        """Load the candidate. `most`: bytes of the tensors of the largest case (`tensor_space`). Raises SessionEndedError, UnfitError; MachineError when
+        the process fails before anything of the candidate has reached it."""
         self._shared.reserve(most)
+        try:
+            self._channel.ask({"op": "ready"}, OPEN_SECONDS)
+        except FaultError as fault:
+            self._process.close()
+            last = self._process.output.strip().splitlines()[-1:] or [""]
+            raise MachineError(f"the process for candidates does not start: {fault} {last[0]}".strip()) from None
         candidate = self.candidate
         request: dict[str, Any] = {"op": "open", "text": candidate.text, "form": candidate.form}
         if candidate.is_cuda:
@@ -171,7 +178,7 @@ class Session:
         configurations: Sequence[Configuration],
         cpu_seconds: float,
     ) -> list[Ran]:
-        """Run a CUDA candidate on one case in some configurations; after the first that does not end well the rest may be missing. Raises SessionEndedError, UnfitError."""
+        """Run a CUDA candidate on one case in some configurations; one result alone where its plan fails. Raises SessionEndedError, MachineError."""
         specs = self._put(dict(tensors), next(self._regions))
         outputs = self.posed.output_specs(axes)
         words = [
@@ -188,7 +195,10 @@ class Session:
         }
         seconds = OPEN_SECONDS + len(words) * self.call_seconds
         answer, deadline = self._ask(request, seconds)
-        self._refused(answer)
+        if "refused" in answer:
+            if answer.get("machine") is True:
+                raise MachineError(_text(answer["refused"]))
+            return [Ran(Outcome("crash", message=f"its launch plan fails: {_text(answer['refused'])}"))]
         runs = answer.get("runs")
         if "given" in answer:
             wanted = ", ".join(f"{dtype} {shape}" for dtype, shape in outputs)

@@ -151,7 +151,9 @@ def main() -> None:
         header: Request
         data: list[memoryview] = []
         try:
-            if request["op"] == "open":
+            if request["op"] == "ready":
+                header = {}
+            elif request["op"] == "open":
                 header = host.open(request)
             else:
                 header, data = host.call(request)

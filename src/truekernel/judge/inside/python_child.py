@@ -182,6 +182,8 @@ def main() -> None:
             data: list[memoryview] = []
             try:
                 match request["op"]:
+                    case "ready":
+                        header = {}
                     case "open":
                         header = host.open(request)
                     case "make":
