@@ -20,7 +20,8 @@ class AuditOptions:
     empty = all. `programs`: programs of the user's own, as `load_program` reads them; they are audited instead of the corpus',
     or beside those that `problems` names. `rules`: names, classes or globs of rules; empty = all. `sample`: number of mutants, drawn stratified by rule class and
     program with `seed`; None = all. `device`: "cpu" or "cuda". `sanitise`: on a GPU,
-    run quarantined mutants and survivors under compute-sanitizer too. `fail_over`: the exit code is 1 when a checker's miss rate is above it.
+    run quarantined mutants and survivors under compute-sanitizer too. `kernelbench`: a checkout of KernelBench, whose references and inputs take the place of ours; only
+    programs whose problem it has are audited. `fail_over`: the exit code is 1 when a checker's miss rate is above it.
     """
 
     run_dir: Path
@@ -33,6 +34,7 @@ class AuditOptions:
     workers: int = 2
     device: DeviceName = "cpu"
     sanitise: bool = False
+    kernelbench: Path | None = None
     resume: bool = False
     fail_over: float | None = None
 

@@ -13,26 +13,32 @@ from truekernel import corpus, mutation
 from truekernel.audit.options import AuditOptions
 from truekernel.errors import BadInputError, UnknownNameError
 from truekernel.model import Mutant, Problem, Program
+from truekernel.trial.bindings import Bindings
 
 
 @dataclass(frozen=True, slots=True)
 class AuditPlan:
-    """What will be run: programs by problem, and the chosen mutants of each program. `everything`: mutants before sampling."""
+    """What will be run: programs by problem, and the chosen mutants of each program. `everything`: mutants before sampling. `left_out`: problems that a checkout of
+    KernelBench has no counterpart of, and why."""
 
     problems: tuple[Problem, ...]
     programs: tuple[Program, ...]
     mutants: dict[str, tuple[Mutant, ...]]
     everything: dict[str, tuple[Mutant, ...]]
+    left_out: dict[str, str]
 
     def programs_of(self, problem: str) -> tuple[Program, ...]:
         """Programs that solve a problem, in the corpus' order."""
         return tuple(program for program in self.programs if program.problem == problem)
 
 
-def make_plan(options: AuditOptions) -> AuditPlan:
-    """Select, mutate and sample. Raises UnknownNameError for a pattern that matches nothing."""
+def make_plan(options: AuditOptions, checkout: Bindings | None = None) -> AuditPlan:
+    """Select, mutate and sample. `checkout`: where references and inputs come from in place of ours. Raises UnknownNameError for a pattern that matches nothing."""
     programs = select_programs(options.problems) if options.problems or not options.programs else ()
     programs = (*programs, *own_programs(options.programs))
+    left_out: dict[str, str] = {}
+    if checkout is not None:
+        programs, left_out = _bound(programs, checkout)
     rules = mutation.select(options.rules)
     benign = [name for name, rule in rules.items() if rule.rule_class == "benign"]
     if benign:
@@ -43,14 +49,26 @@ def make_plan(options: AuditOptions) -> AuditPlan:
     if not any(everything.values()):
         raise BadInputError("no rule applies to the chosen programs: choose other --rules or --problems")
     chosen = everything if options.sample is None else stratified_sample(everything, options.sample, options.seed)
-    problems = corpus.problems()
+    problems = corpus.problems() if checkout is None else checkout.bound
     names = dict.fromkeys(program.problem for program in programs if chosen.get(program.name))
     return AuditPlan(
         problems=tuple(problems[name] for name in names),
         programs=tuple(program for program in programs if program.problem in names),
         mutants=chosen,
         everything=everything,
+        left_out=left_out,
     )
+
+
+def _bound(programs: Sequence[Program], checkout: Bindings) -> tuple[tuple[Program, ...], dict[str, str]]:
+    """Programs whose problems are bound, and why the other problems are not."""
+    names = dict.fromkeys(program.problem for program in programs)
+    left_out = {name: checkout.why_not(name) for name in names if name not in checkout.bound}
+    kept = tuple(program for program in programs if program.problem in checkout.bound)
+    if not kept:
+        name, why = next(iter(left_out.items()))
+        raise BadInputError(f"--kernelbench: no chosen program solves a problem of the checkout ('{name}': {why})")
+    return kept, left_out
 
 
 def own_programs(programs: Sequence[Program]) -> tuple[Program, ...]:

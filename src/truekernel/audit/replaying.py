@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from truekernel import checkers as checker_room
-from truekernel import corpus, mutation
+from truekernel import mutation
 from truekernel.audit.records import MutantRecord, ProblemRecord
 from truekernel.audit.setup import place
-from truekernel.audit.stored import read_record, sound, stored_programs
+from truekernel.audit.stored import read_record, sound, stored_problem, stored_programs
 from truekernel.audit.summarising import finite
 from truekernel.audit.summary import ReplayResult
 from truekernel.audit.trials import worst_element
@@ -34,6 +34,7 @@ def replay(run_dir: Path, mutant_id: str) -> ReplayResult:
         problem = read_record(store, ProblemRecord, "problem", record.problem)
         meta = store.meta()
         programs = stored_programs(store)
+        posed = stored_problem(store, record.problem)
         device_name = meta["device"]
         checkers = checker_room.resolve(meta["checkers"])
     finally:
@@ -49,7 +50,7 @@ def replay(run_dir: Path, mutant_id: str) -> ReplayResult:
     request = (case.id, Configuration(witness.schedule, witness.schedule_seed, witness.fill))
     where = device(device_name)
     with contextlib.closing(where.runner()) as server:
-        stage = Stage(server, corpus.problems()[problem.name], [(case, None)], ())
+        stage = Stage(server, posed, [(case, None)], ())
         plans = stage.plans(mutant.source, mutant.plan_source)
         (library,) = where.alone([Source(mutant.source, plans.kernels)])
         if isinstance(library, str):

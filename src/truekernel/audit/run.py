@@ -25,6 +25,7 @@ from truekernel.audit.summary import Summary
 from truekernel.errors import RunDirectoryError
 from truekernel.pool import LocalPool, Pool
 from truekernel.store import Store, holds_run
+from truekernel.trial.bindings import bound_only
 from truekernel.trial.devices import device
 
 _WORK = "truekernel.audit.worker:audit_problem"
@@ -46,12 +47,14 @@ def run_audit(
     compiler = device(options.device).label()
     _check_run(options)
     tell(Progress("planning", 0, 0, 0.0, None))
-    plan = make_plan(options)
-    meta = _meta(options, plan, list(checkers), compiler)
+    checkout = None if options.kernelbench is None else bound_only(options.kernelbench)
+    plan = make_plan(options, checkout)
+    bound = {} if checkout is None else checkout.documents()
+    meta = _meta(options, plan, list(checkers), compiler, bound)
     store = _store(options, meta)
     try:
         known = _known(store)
-        jobs = _jobs(plan, options, list(checkers), known, store)
+        jobs = _jobs(plan, options, list(checkers), known, store, bound)
         total, done = meta["chosen"], len(known)
         tell(Progress("executing", done, total, time.monotonic() - begun, None))
         for _, message in (pool or LocalPool(options.workers)).run(_WORK, jobs):
@@ -83,7 +86,9 @@ def _progress(done: int, before: int, total: int, seconds: float) -> Progress:
     return Progress("executing", done, total, seconds, left)
 
 
-def _meta(options: AuditOptions, plan: AuditPlan, checkers: list[str], compiler: str) -> dict[str, Any]:
+def _meta(
+    options: AuditOptions, plan: AuditPlan, checkers: list[str], compiler: str, bound: dict[str, dict[str, Any]]
+) -> dict[str, Any]:
     pairs = sum(len(m.made_by) for mutants in plan.everything.values() for m in mutants)
     distinct = sum(len(mutants) for mutants in plan.everything.values())
     chosen = [m.id for mutants in plan.mutants.values() for m in mutants]
@@ -96,6 +101,7 @@ def _meta(options: AuditOptions, plan: AuditPlan, checkers: list[str], compiler:
         own,
         options.device,
         *(["sanitised"] if options.sanitise else []),
+        *[document["digest"] for document in bound.values()],
     ]
     return {
         "tool_version": version("truekernel"),
@@ -110,6 +116,13 @@ def _meta(options: AuditOptions, plan: AuditPlan, checkers: list[str], compiler:
         "checkers": checkers,
         "programs": [program.name for program in plan.programs],
         "own_programs": own,
+        "kernelbench": None
+        if options.kernelbench is None
+        else {
+            "root": str(options.kernelbench),
+            "problems": {p.name: bound[p.name] for p in plan.problems},
+            "left_out": plan.left_out,
+        },
         "generated": pairs,
         "merged": pairs - distinct,
         "chosen": len(chosen),
@@ -182,7 +195,12 @@ def _store(options: AuditOptions, meta: dict[str, Any]) -> Store:
 
 
 def _jobs(
-    plan: AuditPlan, options: AuditOptions, checkers: list[str], known: dict[str, str], store: Store
+    plan: AuditPlan,
+    options: AuditOptions,
+    checkers: list[str],
+    known: dict[str, str],
+    store: Store,
+    bound: dict[str, dict[str, Any]],
 ) -> list[dict[str, Any]]:
     """One job a problem, those with the most mutants first; problems that are complete are left out."""
     problems = store.keys("problem")
@@ -197,6 +215,7 @@ def _jobs(
         jobs.append(
             {
                 "problem": problem.name,
+                "bound_to": bound.get(problem.name),
                 "programs": names,
                 "own_programs": [program.document() for program in options.programs if program.name in names],
                 "mutants": ids,

@@ -14,8 +14,9 @@ from truekernel import mutation
 from truekernel.audit.plan import known_programs
 from truekernel.audit.records import HonestRecord, MutantRecord, ProblemRecord, Record
 from truekernel.errors import RunDirectoryError
-from truekernel.model import Program
+from truekernel.model import Problem, Program
 from truekernel.store import Store, damaged
+from truekernel.trial.bindings import rebound
 
 R = TypeVar("R", bound=Record)
 
@@ -52,6 +53,14 @@ def stored_programs(store: Store) -> dict[str, Program]:
     """Programs that a run knows, by name. Raises RunDirectoryError when its own are not described as they should be."""
     with sound(store.directory):
         return known_programs(store.meta()["own_programs"])
+
+
+def stored_problem(store: Store, name: str) -> Problem:
+    """A problem as the run knew it: ours, or bound to a file of a KernelBench checkout. Raises BadInputError when that file has changed since."""
+    with sound(store.directory):
+        checkout = store.meta().get("kernelbench")
+        document = checkout["problems"][name] if checkout else None
+    return rebound(name, document)
 
 
 def read_record(store: Store, shape: type[R], kind: str, key: str) -> R:

@@ -82,6 +82,7 @@ def _described(meta: Mapping[str, object], directory: str, seconds: float) -> Ru
     options: Mapping[str, object] = meta["options"]  # type: ignore[assignment]
     own: Sequence[Mapping[str, str]] = meta["own_programs"]  # type: ignore[assignment]
     solved = {program["problem"] for program in own}
+    checkout: Mapping[str, object] = meta.get("kernelbench") or {}  # type: ignore[assignment]
     return RunFacts.model_validate(
         {
             "directory": directory,
@@ -89,6 +90,8 @@ def _described(meta: Mapping[str, object], directory: str, seconds: float) -> Ru
             "problems": tuple(options["problems"]),  # type: ignore[arg-type]
             "programs": tuple(program["path"] or program["name"] for program in own),
             "solves": solved.pop() if len(solved) == 1 else "",
+            "kernelbench": checkout.get("root", ""),
+            "left_out": checkout.get("left_out", {}),
             "rules": tuple(options["rules"]),  # type: ignore[arg-type]
             "sample": options["sample"],
             "seed": options["seed"],

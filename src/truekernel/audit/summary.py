@@ -216,6 +216,10 @@ class RunFacts(Record):
     """Files of the user's own programs, as they were named on the command line."""
     solves: str = ""
     """The problem that these solve, where they all solve one."""
+    kernelbench: str = ""
+    """The checkout of KernelBench whose references and inputs were used, as it was named on the command line; "" = ours."""
+    left_out: dict[str, str] = Field(default_factory=dict)
+    """Problems that the checkout has no counterpart of, and why."""
     rules: tuple[str, ...] = ()
     """Patterns; empty = all."""
     sample: int | None = None

@@ -10,12 +10,13 @@ from itertools import islice
 from typing import Any
 
 from truekernel import checkers as checker_room
-from truekernel import corpus, mutation
+from truekernel import mutation
 from truekernel.audit.plan import known_programs
 from truekernel.audit.records import MutantRecord
 from truekernel.audit.setup import ProblemSetup, set_up
 from truekernel.audit.trials import run_chunk
 from truekernel.model import Mutant
+from truekernel.trial.bindings import rebound
 from truekernel.trial.devices import device
 
 CHUNK = 48
@@ -25,7 +26,7 @@ CHUNK = 48
 def audit_problem(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The work of a pool job.
 
-    `job`: problem, programs (own_programs: documents of those that are not in the corpus), mutants {program: [ids]}, rules, checkers, device, workers, known {mutant id: code hash of those stored already}. Yields
+    `job`: problem, bound_to (the file of a KernelBench checkout that states it, or None), programs (own_programs: documents of those that are not in the corpus), mutants {program: [ids]}, rules, checkers, device, workers, known {mutant id: code hash of those stored already}. Yields
     {"kind": problem | honest | mutant, "records": {key: document}}; what a resumed job yields again has the same content.
     """
     import torch
@@ -34,7 +35,8 @@ def audit_problem(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     checkers = checker_room.resolve(job["checkers"])
     programs = known_programs(job["own_programs"])
     where = device(job["device"], job["workers"], sanitise=job["sanitise"])
-    setup = set_up(corpus.problems()[job["problem"]], [programs[name] for name in job["programs"]], checkers, where)
+    problem = rebound(job["problem"], job["bound_to"])
+    setup = set_up(problem, [programs[name] for name in job["programs"]], checkers, where)
     with setup, _settled():
         any(setup.stage.watch(base.library, base.plans, setup.requests[0][0]) for base in setup.bases.values())
         yield {"kind": "problem", "records": {setup.problem.name: setup.record.document()}}

@@ -25,6 +25,7 @@ def audit(
     problems: Annotated[list[str] | None, Parameter(name=("--problems", "--problem"), negative="")] = None,
     program: Annotated[list[Path] | None, Parameter(name=("--program", "--programs"), negative="")] = None,
     solves: str | None = None,
+    kernelbench: Path | None = None,
     rules: Annotated[list[str] | None, Parameter(name=("--rules", "--rule"), negative="")] = None,
     sample: Annotated[int | None, _Whole] = None,
     seed: Annotated[int, _Whole] = 0,
@@ -57,6 +58,8 @@ def audit(
         launches its kernels; may be repeated. Only these are taken unless --problems adds some of ours.
     solves
         The problem that the files of --program solve (see `truekernel problems`), where their plans do not say so.
+    kernelbench
+        Your checkout of KernelBench: its references and inputs take the place of ours, for programs whose problem it has; weights are drawn as its models draw them.
     rules
         Mutation rules or classes to apply, or globs over them (see `truekernel rules`). Default: all.
     sample
@@ -104,6 +107,7 @@ def audit(
         workers=len(os.sched_getaffinity(0)) if workers is None else workers,
         device="cpu" if device == "cpu" else "cuda",
         sanitise=sanitise,
+        kernelbench=kernelbench,
         resume=resume,
         fail_over=fail_over,
     )

@@ -52,6 +52,8 @@ def print_summary(summary: Summary, console: Console, *, survivors: int = 5) -> 
     _survivors(summary, console, survivors)
     if summary.scaled:
         console.print(Text(f"\n{summary.scaled_note}", style="dim"))
+    if summary.run.kernelbench:
+        console.print(Text(f"\n{wording.references(summary)}", style="dim"))
 
 
 def _filled(sentence: str, width: int) -> str:

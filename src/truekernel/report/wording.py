@@ -238,6 +238,15 @@ def replay_command(mutant: str, directory: str) -> str:
     return f"truekernel replay {mutant} --run {shlex.quote(directory)}"
 
 
+def references(summary: Summary) -> str:
+    """Whose references and inputs these are, where they are not ours, and which problems were left out."""
+    run = summary.run
+    words = f"References and inputs are those of KernelBench, from {run.kernelbench}."
+    if run.left_out:
+        words += f" Left out: {'; '.join(f'{name} ({why})' for name, why in run.left_out.items())}."
+    return words
+
+
 def audit_command(summary: Summary) -> str:
     """What to type to make the same run again."""
     run = summary.run
@@ -249,6 +258,7 @@ def audit_command(summary: Summary) -> str:
     words += ["--checker-seconds", limits[0]] if limits else []
     words += [word for path in run.programs for word in ("--program", path)]
     words += ["--solves", run.solves] if run.programs and run.solves else []
+    words += ["--kernelbench", run.kernelbench] if run.kernelbench else []
     words += [word for name in run.problems for word in ("--problems", name)]
     words += [word for name in run.rules for word in ("--rules", name)]
     if run.sample is not None:

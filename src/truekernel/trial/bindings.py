@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from truekernel import corpus
 from truekernel.cases import make_inputs
 from truekernel.corpus.kernelbench import Loaded, load
-from truekernel.corpus.kernelbench.binding import NotBoundError, bound_problems, verify
+from truekernel.corpus.kernelbench.adapting import adapt
+from truekernel.corpus.kernelbench.binding import NotBoundError, bind, bound_problems, verify
+from truekernel.corpus.kernelbench.checkout import ProblemFile
+from truekernel.corpus.kernelbench.description import Description
+from truekernel.errors import BadInputError
 from truekernel.model import Case, Problem
 
 CHECK_SEED = 1
@@ -22,6 +28,29 @@ class Bindings:
     loaded: Loaded
     bound: dict[str, Problem]
     failed: dict[str, str]
+
+    def why_not(self, name: str) -> str:
+        """Why a problem of ours is not bound, in words."""
+        theirs = corpus.problems()[name].kernelbench
+        return self.failed.get(name) or (
+            f"the checkout has no {theirs}" if theirs else "KernelBench has no such problem"
+        )
+
+    def documents(self) -> dict[str, dict[str, Any]]:
+        """For each bound problem what `rebound` needs to bind it again in another process, or later: its file, a digest of that, and what was found in it."""
+        found: dict[str, dict[str, Any]] = {}
+        for name in self.bound:
+            theirs = self.loaded.adapted[corpus.problems()[name].kernelbench]
+            file = theirs.file
+            found[name] = {
+                "path": str(file.path.resolve()),
+                "level": file.level,
+                "number": file.number,
+                "title": file.title,
+                "digest": _digest(file.path),
+                "found": theirs.description.model_dump_json(),
+            }
+        return found
 
 
 def bindings(root: str | Path, *, levels: Iterable[int] = ()) -> Bindings:
@@ -51,3 +80,23 @@ def bind_loaded(loaded: Loaded) -> Bindings:
             failed[name] = str(error)
             del bound[name]
     return Bindings(loaded, bound, failed)
+
+
+def rebound(name: str, document: Mapping[str, Any] | None) -> Problem:
+    """Our problem `name`; with its document (`Bindings.documents`), bound to that file. Raises BadInputError when the file is gone or has changed."""
+    ours = corpus.problems()[name]
+    if document is None:
+        return ours
+    file = ProblemFile(document["level"], document["number"], document["title"], Path(document["path"]))
+    if _digest(file.path) != document["digest"]:
+        raise BadInputError(
+            f"{file.path}: gone or changed since the audit began: put it back, or start a new --run directory"
+        )
+    return bind(ours, adapt(file, Description.model_validate_json(document["found"])))
+
+
+def _digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""
