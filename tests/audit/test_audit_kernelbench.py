@@ -39,7 +39,7 @@ def options(checkout, run, **more):
     return AuditOptions(
         run_dir=run,
         checkers=("kernelbench@1e-4",),
-        problems=more.pop("problems", ("softmax", "mse_loss")),
+        problems=more.pop("problems", ("softmax_online", "mse_loss")),
         sample=8,
         workers=1,
         kernelbench=checkout,
@@ -85,7 +85,7 @@ def test_reference_of_another_meaning_is_not_taken_for_ours(checkout, tmp_path):
     other.mkdir(parents=True)
     (other / "23_Softmax.py").write_text(SOFTMAX.replace("torch.softmax", "torch.log_softmax"))
     with pytest.raises(BadInputError, match="compute different things"):
-        run_audit(options(tmp_path, tmp_path / "run", problems=("softmax",)))
+        run_audit(options(tmp_path, tmp_path / "run", problems=("softmax_online",)))
 
 
 def test_folder_that_is_no_checkout_and_problems_that_it_lacks_are_refused(checkout, tmp_path):
@@ -93,5 +93,3 @@ def test_folder_that_is_no_checkout_and_problems_that_it_lacks_are_refused(check
         run_audit(options(tmp_path, tmp_path / "run"))
     with pytest.raises(BadInputError, match="'mse_loss': the checkout has no level1/94"):
         run_audit(options(checkout, tmp_path / "run", problems=("mse_loss",)))
-    with pytest.raises(BadInputError, match="KernelBench has no such problem"):
-        run_audit(options(checkout, tmp_path / "run", problems=("bincount",)))
