@@ -130,6 +130,8 @@ def test_replay_says_whether_it_is_the_same(same, code, monkeypatch, capsys):
 def test_plain_progress_says_start_end_and_something_between():
     out = io.StringIO()
     lines = Lines(Console(file=out, width=100))
+    lines(Progress("planning", 0, 0, 0.0, None))
+    assert not out.getvalue(), "bad input, found while planning, is one line"
     for done in range(101):
         lines(Progress("mutants", done, 100, done / 4, (100 - done) / 4 if done else None))
     said = out.getvalue().splitlines()

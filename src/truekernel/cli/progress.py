@@ -49,7 +49,8 @@ def shown_progress() -> Iterator[Callable[[Progress], None]]:
 
 
 class Lines:
-    """Progress as lines of text: at the start and the end of a stage, and every ten seconds between."""
+    """Progress as lines of text: at the start and the end of a stage, and every ten seconds between. None before there is something to count: until then
+    what was asked for may be refused, and that is one line."""
 
     def __init__(self, target: Console) -> None:
         self._console = target
@@ -58,13 +59,14 @@ class Lines:
 
     def __call__(self, progress: Progress) -> None:
         """Say where the audit stands, when it is time to."""
+        if not progress.total:
+            return
         fresh = progress.stage != self._stage
         ended = 0 < progress.total == progress.done
         if not (fresh or ended or progress.seconds - self._said_at >= LINE_SECONDS):
             return
         self._stage, self._said_at = progress.stage, progress.seconds
-        amount = f" {progress.done} of {progress.total}" if progress.total else ""
-        self._console.print(f"{progress.stage}{amount}, {times(progress)}")
+        self._console.print(f"{progress.stage} {progress.done} of {progress.total}, {times(progress)}")
 
 
 def times(progress: Progress) -> str:
