@@ -36,11 +36,15 @@ def own_cache(tmp_path, monkeypatch):
 
 
 def test_unit_has_each_source_in_a_namespace_and_no_macro_outlives_its_source():
-    text = units.unit([SOURCE, "__global__ void k(float* x) { x[0] = SCALE; }"])
-    assert text is not None
+    unit = units.unit([SOURCE, "__global__ void k(float* x) { x[0] = SCALE; }"])
+    assert unit is not None
+    text = unit.text
+    lines = text.split("\n")
+    assert [lines[start - 1] for start in unit.starts] == [f"namespace {units.space(n)} {{" for n in range(2)]
+    assert [unit.source_at(line) for line in (1, *unit.starts, len(lines))] == [None, 0, 1, 1]
     assert text.startswith("#include <math_constants.h>\n")
     assert text.count("#include") == 1
-    first, second = text.split("namespace tk_unit_1_")
+    first, second = text.split(f"namespace {units.space(1)}")
     assert first.rstrip().endswith("#undef SCALE")
     assert "SCALE" in second
 
@@ -74,6 +78,13 @@ def test_machine_code_is_what_it_is_alone():
     assert machine_code.variables(together.members[3].cubin, together.members[3].space)[0].name == "TILE"
 
 
+@pytest.mark.parametrize("number", [0, 6, 7, 25, 26, 99])
+def test_plain_name_of_a_variable_in_any_space(number):
+    space = units.space(number)
+    mangled = f"_ZN39_INTERNAL_00000000_9_kernel_cu_5d0de356{len(space)}{space}4COLSE"
+    assert machine_code._plain_name(mangled) == "COLS"
+
+
 @needs_nvrtc
 def test_variables_count_by_what_they_hold():
     first, second = "__device__ int a = 1, b = 2;\n", "__device__ int a = 1, b = 3;\n"
@@ -90,4 +101,5 @@ def test_failure_in_a_unit_is_that_of_its_source():
     sources = {4: OTHERS[0], 5: OTHERS[1].replace("SCALE;", "SCALE2;"), 6: OTHERS[2]}
     result = cuda.compile_many(sources, ["k<1>"], OPTIONS, processes=1, together=8)
     assert list(result.members) == [4, 6]
+    assert len({library.unit for library in result.libraries}) == 1
     assert (result.failures[5].line, result.failures[5].message) == (7, 'identifier "SCALE2" is undefined')

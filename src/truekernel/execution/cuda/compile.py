@@ -71,16 +71,26 @@ def compile_many(
 def _group(
     group: Sequence[tuple[int, str, tuple[str, ...]]], options: Options
 ) -> list[tuple[int, Library | CompileFailure]]:
-    """Results of sources that may share a unit. Where that does not compile, or one has global variables, each is compiled alone."""
-    text = units.unit([source for _, source, _ in group]) if len(group) > 1 else None
-    if text is not None:
-        names = [tuple(units.name(at, kernel) for kernel in kernels) for at, (_, _, kernels) in enumerate(group)]
-        built = _compiled(text, tuple(name for some in names for name in some), options)
-        if isinstance(built, Library) and not has_constants(built.cubin):
-            members = [_member(built, at, source, kernels) for at, (_, source, kernels) in enumerate(group)]
-            if not any(member.stateful for member in members):
-                return [(number, member) for (number, _, _), member in zip(group, members, strict=True)]
-    return [(number, _compiled(source, kernels, options)) for number, source, kernels in group]
+    """Results of sources that may share a unit. What it does not compile with is compiled alone; so are all, where one has global variables."""
+    found: list[tuple[int, Library | CompileFailure]] = []
+    left = list(group)
+    while len(left) > 1:
+        unit = units.unit([source for _, source, _ in left])
+        if unit is None:
+            break
+        names = [units.name(at, kernel) for at, (_, _, kernels) in enumerate(left) for kernel in kernels]
+        built = _compiled(unit.text, tuple(names), options)
+        if isinstance(built, Library):
+            members = [_member(built, at, source, kernels) for at, (_, source, kernels) in enumerate(left)]
+            if has_constants(built.cubin) or any(member.stateful for member in members):
+                break
+            return [*found, *((number, member) for (number, _, _), member in zip(left, members, strict=True))]
+        culprit = unit.source_at(built.line) if built.line else None
+        if culprit is None:
+            break
+        number, source, kernels = left.pop(culprit)
+        found.append((number, _compiled(source, kernels, options)))
+    return [*found, *((number, _compiled(source, kernels, options)) for number, source, kernels in left)]
 
 
 def _member(built: Library, at: int, source: str, kernels: tuple[str, ...]) -> Library:

@@ -6,7 +6,9 @@ Machine code is what it would be alone: kernels are compiled one by one, and nam
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from truekernel.execution.cuda.machine_code import Variable
 
@@ -20,8 +22,21 @@ _HARMLESS = ("include", "define", "undef", "pragma", "unroll")
 _GLOBAL = re.compile(r'extern\s*"C"|__constant__|\bnamespace\s+(?:std|cuda)\b')
 
 
-def unit(sources: Sequence[str]) -> str | None:
-    """The text of a unit; None where a source can't share one: what it includes depends on conditions, or it has names that no namespace holds.
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A translation unit; `starts`: the line at which each source's part begins."""
+
+    text: str
+    starts: tuple[int, ...]
+
+    def source_at(self, line: int) -> int | None:
+        """Number of the source that a line belongs to; None above them all."""
+        number = bisect_right(self.starts, line) - 1
+        return number if number >= 0 else None
+
+
+def unit(sources: Sequence[str]) -> Unit | None:
+    """A unit of some sources; None where a source can't share one: what it includes depends on conditions, or it has names that no namespace holds.
 
     Kernels of source number n are called as `name` says.
     """
@@ -36,7 +51,10 @@ def unit(sources: Sequence[str]) -> str | None:
         macros = dict.fromkeys(m[1] for d in directives if (m := _DEFINED.match(d[0])))
         undone = "\n".join(f"#undef {macro}" for macro in macros)
         parts.append(f"namespace {space(number)} {{\n{body}\n}}\n{undone}\n")
-    return "\n".join([*includes, *parts])
+    starts = [len(includes) + 1]
+    for part in parts[:-1]:
+        starts.append(starts[-1] + part.count("\n") + 1)
+    return Unit("\n".join([*includes, *parts]), tuple(starts))
 
 
 def name(number: int, kernel: str) -> str:
@@ -46,7 +64,8 @@ def name(number: int, kernel: str) -> str:
 
 def space(number: int) -> str:
     """The namespace of source `number`."""
-    return f"tk_unit_{number}_"
+    # Letters: in a mangled name, the length of the next name follows.
+    return f"tk_unit_{chr(97 + number // 26)}{chr(97 + number % 26)}_"
 
 
 def has_state(source: str, variables: Iterable[Variable]) -> bool:
