@@ -7,12 +7,14 @@ from types import SimpleNamespace
 import pytest
 import torch
 from coverage_child import in_child
+from library_of_controls import case, install
 
 from truekernel.errors import BadInputError, UnknownNameError
 from truekernel.fuzz.coverage import KINDS, make
 from truekernel.fuzz.coverage.lines import PythonLines
 from truekernel.fuzz.coverage.memory import SeenLog
 from truekernel.fuzz.coverage.overloads import Overloads
+from truekernel.fuzz.executor import Executor
 
 
 def reached(source, function):
@@ -200,3 +202,14 @@ def test_sources_are_made_by_kind():
     with pytest.raises(UnknownNameError, match="'function'"):
         make(("function",), torch_library)
     assert make(KINDS, other) == []
+
+
+@pytest.mark.parametrize("judging", [True, False])
+def test_the_executor_watches_what_oracles_run_where_a_source_asks_for_it(monkeypatch, judging):
+    library = install(monkeypatch)
+    source = PythonLines(("truekernel.fuzz.oracles.determinism",))
+    source.judging = judging
+    with Executor(library, oracles=("determinism",), coverage=(source,)) as executor:
+        report = executor.run(case("honest"))
+    assert report.asked == ("determinism",)
+    assert bool(report.new["lines"]) == judging

@@ -115,6 +115,7 @@ class _Server:
         if ran is not None and outcome.kind == "valid":
             chance = random.Random(seed)
             interesting = any(new.values())
+            watching = [source for source in self.coverage if source.judging]
             slow = max(ran.seconds / SLOW_SECONDS, 1.0)
             for place, name in enumerate(names):
                 oracle = self.oracles[name]
@@ -125,7 +126,11 @@ class _Server:
                 self._at(place + 1, 0)
                 asked.append(name)
                 calls += round(oracle.cost)
+                for source in watching:
+                    source.begin()
                 found = self._judged(oracle, ran)
+                for source in watching:
+                    new[source.kind] += source.end()
                 if found is not None:
                     outcomes.append(found)
         rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10

@@ -88,6 +88,8 @@ class CoverageSource(Protocol):
     """
 
     kind: str
+    judging: bool
+    """Whether the runs of oracles are watched too, each between a `begin` and an `end` of its own: a compiler runs only there."""
 
     def start(self) -> None:
         """Begin, after the fork, in the executing process."""
@@ -98,7 +100,7 @@ class CoverageSource(Protocol):
         ...
 
     def begin(self) -> None:
-        """A case starts: called just before its first call."""
+        """A case starts: called just before its first call. Or an oracle, where `judging`."""
         ...
 
     def end(self) -> Sequence[int | str]:

@@ -26,6 +26,7 @@ class PythonLines:
     """
 
     kind = "lines"
+    judging = True
 
     def __init__(self, packages: tuple[str, ...] = PACKAGES) -> None:
         """`packages`: modules or packages of Python source. Raises BadInputError for one that can't be found."""

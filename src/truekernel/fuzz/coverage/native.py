@@ -26,6 +26,7 @@ class NativeFunctions:
     """
 
     kind = "functions"
+    judging = False
 
     def __init__(self, libraries: tuple[Path, ...] = ()) -> None:
         """`libraries`: shared libraries that this process has loaded; by default `libtorch_cpu.so`. Raises MachineError or BadInputError where that can't be."""

@@ -42,6 +42,7 @@ class Overloads:
     """
 
     kind = "overloads"
+    judging = False
 
     def __init__(self) -> None:
         self._names = sorted(torch._C._dispatch_get_all_op_names())
