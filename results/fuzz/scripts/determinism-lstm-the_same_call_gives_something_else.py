@@ -1,0 +1,17 @@
+# torch.lstm: the same call gives something else: call 1 0.0 against 0.23105858266353607 (element 0, 1 of 1) of call 2 (determinism)
+# capability AVX512, python 3.11.7, torch 2.13.0+cpu
+# expected: the same every time, but for roundings
+# observed: the same call gives something else: call 1 0.0 against 0.23105858266353607 (element 0, 1 of 1) of call 2
+import torch
+torch.set_num_threads(1); torch.manual_seed(20210)
+results = []
+for byte in (0, 127, 193):
+    x = torch.zeros((1, 1, 1), dtype=torch.float32)
+    y = torch.ones((1, 1, 1), dtype=torch.float32)
+    z = torch.zeros((1, 1, 1), dtype=torch.float32)
+    w = torch.zeros((1,), dtype=torch.float32)
+    u = torch.zeros((1,), dtype=torch.float32)
+    stale = [torch.full((size,), byte, dtype=torch.uint8) for size in range(4, 2000, 4)]; del stale
+    results.append(torch.lstm(x, [y, z], [w, u], False, 1, 0.0, False, False, False))
+    print(results[-1])
+for r in results: torch.testing.assert_close(r, results[0], rtol=0, atol=0, equal_nan=True)
