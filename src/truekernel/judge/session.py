@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import torch
 
-import truekernel
+from truekernel import errors
 from truekernel.errors import MachineError
 from truekernel.execution import simt
 from truekernel.execution.simt.cache import READY, cache_root
@@ -281,7 +281,7 @@ def _cuda_policy() -> tuple[str, Policy]:
     for options in (simt.Options(), simt.Options(checked=True)):
         kit(compiler, options)
     server_program(compiler)
-    package = str(Path(truekernel.__file__).parent)
+    package = str(Path(errors.__file__).parent)
     cache = str(cache_root())
     policy = python_policy(limits=LIMITS, more=(package, cache, str(Path(compiler.path).parent)))
     environment = {**policy.environment, READY: cache, "XDG_CACHE_HOME": "/tmp"}
