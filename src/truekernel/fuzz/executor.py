@@ -225,7 +225,7 @@ class Executor:
             os.kill(self._child, signal.SIGKILL)
         status = self._reap()
         self._errors.seek(0)
-        stack = self._errors.read().decode(errors="replace")[-20_000:]
+        stack = self._errors.read().decode(errors="replace").replace("\0", "")[-20_000:]
         if answer == "hang":
             outcome = Outcome(
                 "hang",
