@@ -55,7 +55,7 @@ def options(monkeypatch, tmp_path):
 
 
 def test_a_run_finds_what_is_wrong_and_nothing_else(options):
-    result = run_fuzz(options())
+    result = run_fuzz(options(budget=30.0))
     found = {(finding.operator.rsplit(".", 1)[1], finding.kind) for finding in result.findings}
     assert ("crash", "crash") in found
     assert ("imprecise", "mismatch") in found
