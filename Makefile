@@ -4,7 +4,8 @@
 
 PYTHON ?= python3
 TORCH_INDEX ?=
-WORKERS ?= $(shell nproc)
+# nproc answers OMP_NUM_THREADS where that is set, as it is in .ci/run.
+WORKERS ?= $(shell env -u OMP_NUM_THREADS nproc)
 PYTEST_ARGS ?=
 BIN := .venv/bin
 INSTALLED := .venv/.installed
