@@ -41,6 +41,9 @@ def own_files(readable: list[str], placed: dict[str, str], disk: int) -> None:
     system.mount("tmpfs", NEW, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=1m")
     system.pivot_root(BASE, f"{BASE}/old")
     os.chdir("/")
+    # First, since what is readable may lie below it: a checkout in /tmp, say.
+    _place("/new/tmp", folder=True)
+    system.mount("tmpfs", "/new/tmp", "tmpfs", MS_NOSUID | MS_NODEV, f"mode=1777,size={disk},nr_inodes=20000")
     for path in readable:
         _show(path, path)
     for inside, path in placed.items():
@@ -49,9 +52,8 @@ def own_files(readable: list[str], placed: dict[str, str], disk: int) -> None:
         target = f"/new{path}"
         _place(target, folder=False)
         system.mount(f"/old{path}", target, "", MS_BIND)
-    for folder in ("proc", "tmp", "old"):
+    for folder in ("proc", "old"):
         _place(f"/new/{folder}", folder=True)
-    system.mount("tmpfs", "/new/tmp", "tmpfs", MS_NOSUID | MS_NODEV, f"mode=1777,size={disk},nr_inodes=20000")
     Path("/new/dev/shm").symlink_to("/tmp")
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         Path(f"/new/dev/{name}").symlink_to(f"/proc/self/fd/{number}")
