@@ -52,7 +52,9 @@ WRONG = [
 
 @pytest.mark.parametrize(("oracle", "name", "values"), WRONG)
 def test_a_fault_is_seen(monkeypatch, oracle, name, values):
-    found = judged(monkeypatch, oracle, name, *values)
+    # Memory that nobody writes holds the same by chance now and then: that control gets several tries.
+    tries = (judged(monkeypatch, oracle, name, *values) for _ in range(8 if name == "unwritten" else 1))
+    found = next((outcome for outcome in tries if outcome is not None), None)
     assert found is not None
     assert (found.kind, found.oracle) == ("mismatch", oracle)
 
