@@ -139,7 +139,7 @@ def device_rows() -> list[dict[str, Any]]:
     if document := load("h200/throughput.json"):
         note = (
             f"from source to all verdicts on {document['cases']} cases, all programs, nothing cached; what a problem's mutants share is made before the clock starts; "
-            f"{document['contexts_lost']} contexts were lost to faults and made anew; GPU busy {document['gpu_busy']:.0%}; "
+            f"{sum(document['contexts_lost'].values())} contexts were lost to faults and made anew; GPU busy {document['gpu_busy']:.0%}; "
             f"another machine of the kind gave {document['earlier']['mutants_per_s']}/s an hour before"
         )
         command = "python benchmarks/h200/throughput.py --mutants 6000 --most-seconds 40"

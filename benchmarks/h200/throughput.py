@@ -35,19 +35,19 @@ CHUNK = 48
 CHECKERS = ("kernelbench", "kernelbench-verified", "exact-official", "truekernel")
 
 
-def shares(size: int, seed: int) -> tuple[list[dict[str, list[str]]], int]:
+def shares(size: int, seed: int, processes: int) -> tuple[list[dict[str, list[str]]], int]:
     """Mutant ids by program for each process, about as many for each; problems are not divided. And how many mutants there are."""
     from truekernel import corpus, mutation
     from truekernel.audit.plan import stratified_sample
 
     mutation.rules()
-    with ProcessPoolExecutor(CORES, multiprocessing.get_context("fork")) as processes:
-        everything = dict(zip(corpus.programs(), processes.map(mutants_of, corpus.programs()), strict=True))
+    with ProcessPoolExecutor(CORES, multiprocessing.get_context("fork")) as pool:
+        everything = dict(zip(corpus.programs(), pool.map(mutants_of, corpus.programs()), strict=True))
     chosen = stratified_sample(everything, size, seed)
     problems: dict[str, dict[str, list[str]]] = {}
     for name, mutants in chosen.items():
         problems.setdefault(corpus.programs()[name].problem, {})[name] = [m.id for m in mutants]
-    found: list[dict[str, list[str]]] = [{} for _ in range(CORES)]
+    found: list[dict[str, list[str]]] = [{} for _ in range(processes)]
     for programs in sorted(problems.values(), key=lambda programs: -_weight(programs)):
         min(found, key=_weight).update(programs)
     return found, sum(len(ids) for share in found for ids in share.values())
@@ -90,8 +90,8 @@ def one_share(job: tuple[dict[str, list[str]], int, str, float]) -> dict[str, An
         profiled.begin()
     os.environ["XDG_CACHE_HOME"] = folder
     checkers = checker_room.resolve(CHECKERS)
-    device = Cuda(processes=2)
-    compilers().prepare(2)
+    device = Cuda(processes=max(2, CORES // processes))
+    compilers().prepare(max(2, CORES // processes))
     counts: Counter[str] = Counter()
     with cuda.Server() as server:
         prepared = []
@@ -117,7 +117,7 @@ def one_share(job: tuple[dict[str, list[str]], int, str, float]) -> dict[str, An
             if stage.watch(base, plans, requests[0][0]):
                 break
         ready(Path(folder) / "ready", processes)
-        begun, started = time.time(), server.workers_started
+        begun, before = time.time(), server.workers_ended.copy()
         profiled.reset()
         for stage, plans, base, requests, suites, mutants in prepared:
             series = [
@@ -161,13 +161,14 @@ def one_share(job: tuple[dict[str, list[str]], int, str, float]) -> dict[str, An
                     stage.release(own)
         ended = time.time()
         profiled.write("parent")
-        return {"begun": begun, "ended": ended, "counts": counts, "contexts lost": server.workers_started - started}
+        return {"begun": begun, "ended": ended, "counts": counts, "contexts lost": server.workers_ended - before}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mutants", type=int, default=4000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--processes", type=int, default=CORES, help="that share the GPU")
     parser.add_argument("--most-seconds", type=float, default=1e9, help="begin no further chunk after that long")
     parser.add_argument("--profile", type=Path, help="put clocks around the parts; profiled.py FOLDER shows them")
     parser.add_argument("--out", type=Path, default=Path("results/h200/throughput.json"))
@@ -178,7 +179,7 @@ def main() -> int:
     if options.profile is not None:
         options.profile.mkdir(parents=True)
         os.environ[profiled.FOLDER] = str(options.profile)
-    jobs, mutants = shares(options.mutants, options.seed)
+    jobs, mutants = shares(options.mutants, options.seed, options.processes)
     jobs = [job for job in jobs if job]
     with tempfile.TemporaryDirectory(prefix="truekernel-") as folder, Busy() as busy:
         (Path(folder) / "ready").mkdir()
@@ -200,7 +201,7 @@ def main() -> int:
         "seconds": round(ended - begun, 2),
         "mutants_per_s": round(counts["mutants"] / (ended - begun), 1),
         "seconds_of_each_process": sorted(round(r["ended"] - r["begun"], 1) for r in rows),
-        "contexts_lost": sum(r["contexts lost"] for r in rows),
+        "contexts_lost": dict(sum((Counter(r["contexts lost"]) for r in rows), Counter())),
         "gpu_busy": round(share, 3),
         "most_memory_gib": round(memory, 1),
         "counts": dict(sorted(counts.items())),

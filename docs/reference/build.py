@@ -195,10 +195,12 @@ def recipe_strings() -> str:
         "| large | a little more than the audit length, twice that on spatial axes |",
         f"| many | at least {witness.REACH.block} on batch axes, all else a few |",
         f"| broad | at least {witness.REACH.block} on feature axes, or the last spatial axis where there are none, all else a few |",
+        f"| crowd | at least {witness.REACH.rows} rows of two steps, for {', '.join(stretched.LOOPING)} |",
+        f"| drawn | up to {witness.DRAWN_COUNT} shapes drawn at random from the problem's name: all axes short, or some near a multiple of 8 |",
         f"| long | one axis within a row so long that a thread takes hundreds of elements, or at most {witness.REACH.tiles} for {', '.join(stretched.TILED)}; all else a few |",
         "| ten, tail | rows of ten; and one more than a multiple of 128 or 16 on reduction and feature axes; all else a few |",
         "",
-        'The rows from "above" to "long" are the shapes of the witness search, which uses no length that a suite uses wherever an axis may vary. `truekernel` has a long of its own, of other lengths.',
+        'The rows from "above" to "drawn" and "long" are the shapes of the witness search, which uses no length that a suite uses wherever an axis may vary. `truekernel` has a long of its own, of other lengths.',
         "",
         "## Where they are used",
         "",
@@ -213,6 +215,8 @@ def recipe_strings() -> str:
         "The witness search, in order; special values and subnormal tensors only where a problem has a place for them:",
         "",
         *_plan(witness.PLAN),
+        "",
+        f"Then {witness.DRAWN_COUNT} drawn shapes, by turns with {', '.join(f'`{recipe}`' for recipe in dict.fromkeys(witness.DRAWN))}.",
     ]
     return "\n".join(parts) + "\n"
 

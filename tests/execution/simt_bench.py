@@ -80,7 +80,7 @@ def compile_kernels(
 ) -> Path:
     """A library that exports kernel number i as `kernel_i`."""
     text = DYNAMIC.sub(r"\1TK_DYNAMIC_SHARED\2 TK_DYNAMIC_LABEL;", source)
-    exports = "".join(f"TK_EXPORT(kernel_{i}, {name})\n" for i, name in enumerate(kernels))
+    exports = "".join(f"TK_EXPORT(kernel_{i}, 0, {name})\n" for i, name in enumerate(kernels))
     text = f'#line 1 "k.cu"\n{text}\n{exports}'
     flags = kernel_flags(kind, Options(checked=checked, optimise=optimise))
     headers = b"".join(p.read_bytes() for p in sorted((NATIVE / "include").rglob("*")) if p.is_file())

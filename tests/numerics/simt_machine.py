@@ -28,7 +28,7 @@ class SimtMachine:
         self.server.close()
 
     def allocate(self, nbytes):
-        return self.hold(bytes([0xA5]) * nbytes)
+        return self.hold(bytes([0x42]) * nbytes)
 
     def hold(self, data: bytes) -> int:
         """Address of a buffer with these bytes."""

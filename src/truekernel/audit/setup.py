@@ -36,7 +36,9 @@ ADVERSARIAL: tuple[Configuration, ...] = (
 )
 """Schedules, besides that of a GPU, under which the witness search looks for faults of synchronisation. Among 12,623 witnessed mutants none fell to another order alone."""
 ADVERSARIAL_CASES = 4
-"""The witness search tries adversarial schedules on its first cases only, and the reverse one on the longest rows too: loops over tiles go round more than once there."""
+"""The witness search tries adversarial schedules on its first cases only, and the reverse one on the longest rows too, where loops over tiles go round more than once, and on its last
+`REVERSED` cases, whose shapes are drawn."""
+REVERSED = 6
 STALE = Configuration(fill="stale")
 """Memory that nobody has written holds what an allocator left, where it otherwise holds poison, which may happen to be what a kernel forgets to write."""
 STALE_CASES = 1
@@ -159,9 +161,9 @@ def _cases(problem: Problem, checkers: Mapping[str, Checker], device: Device) ->
     search = requests_for(witnesses, [Configuration()]) + requests_for(witnesses[:ADVERSARIAL_CASES], adversarial)
     search += requests_for(witnesses[:STALE_CASES], [STALE])
     longest = max(witnesses, key=lambda case: max(case.lengths.values()))
-    search += [
-        (longest.id, c) for c in adversarial if c.schedule == "reverse" and longest not in witnesses[:ADVERSARIAL_CASES]
-    ]
+    reverse = [c for c in adversarial if c.schedule == "reverse"]
+    more = [case for case in (longest, *witnesses[-REVERSED:]) if case not in witnesses[:ADVERSARIAL_CASES]]
+    search += requests_for(list(dict.fromkeys(more)), reverse)
     return ProblemSetup(
         problem,
         device,

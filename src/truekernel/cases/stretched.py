@@ -14,7 +14,7 @@ from truekernel.model import Problem
 from truekernel.model.lengths import lengths
 from truekernel.model.problem import AxisKind
 
-STRETCHED: tuple[str, ...] = ("many", "broad", "long", "deep")
+STRETCHED: tuple[str, ...] = ("many", "broad", "long", "deep", "crowd")
 LOOPING: tuple[str, ...] = ("elementwise", "activation")
 """Families in which each element costs next to nothing, and rows need no block each."""
 TILED: dict[str, AxisKind] = {"matmul": "feature", "convolution": "spatial", "attention": "reduction"}
@@ -23,11 +23,12 @@ TILED: dict[str, AxisKind] = {"matmul": "feature", "convolution": "spatial", "at
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How long. `block`: more than the 256 threads of a block; `elements`: of the largest tensor of "long";
+    """How long. `block`: more than the 256 threads of a block; `rows`: more than 1024 blocks of eight warps have, a warp for each; `elements`: of the largest tensor of "long";
     `looping`: the same for "long" in families of `LOOPING`, more than a grid of 1024 blocks takes at four elements a thread; `tiles`: more than 128 tiles of 32, and
     `operations` that tiled families may cost."""
 
     block: int = 264
+    rows: int = 8200
     elements: int = 300_000
     looping: int = 1_150_000
     tiles: int = 4200
@@ -40,12 +41,13 @@ Length = Callable[[str, int], int]
 
 def stretched(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, dict[str, int]]:
     """Those of these shapes that a problem has, by name. `few`: lengths of the other axes. "many": batch axes longer than a block, and rows that are longer still where a problem has no other axis; "broad": feature axes longer than a block, or the last spatial axis where there are none; "long": one axis within a row so long that a thread takes hundreds of elements, and a
-    grid hundreds of blocks; "deep": the inner axis of matrix products of that kind."""
+    grid hundreds of blocks; "deep": the inner axis of matrix products of that kind; "crowd": as many rows of a few elements as `rows`, in families of `LOOPING`."""
     found = {
         "many": _many(problem, few, reach, length),
         "broad": _broad(problem, few, reach, length),
         "long": _long(problem, few, reach, length),
         "deep": _deep(problem, few, reach, length),
+        "crowd": _crowd(problem, few, reach, length),
     }
     return {name: axes for name, axes in found.items() if axes != few and is_legal(problem, axes)}
 
@@ -92,6 +94,13 @@ def _deep(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length
     if problem.family != "matmul" or not inner:
         return dict(few)
     return _grown(problem, few, inner[0], 4 * reach.tiles, length, lambda a: problem.flops(a) <= reach.operations)
+
+
+def _crowd(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
+    batches = [name for name in _free(problem) if problem.axes[name].kind == "batch"]
+    if problem.family not in LOOPING or not batches:
+        return dict(few)
+    return {**few, batches[0]: length(batches[0], _whole(problem, batches[0], reach.rows))}
 
 
 def _free(problem: Problem) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 
+from truekernel.cases.drawn import drawn
 from truekernel.cases.grammar import parse_recipe
 from truekernel.cases.seeds import witness_seed
 from truekernel.cases.shapes import is_legal, step_of, wide_length
@@ -61,8 +62,30 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("subnormal@0", "medium"),
     ("subnormal@1", "medium"),
     ("subnormal@2", "medium"),
+    ("subnormal@0", "three"),
+    ("subnormal@1", "three"),
+    ("subnormal@2", "three"),
+    ("normal&parameters", "crowd"),
 )
 """Recipes and shapes, what kills most first."""
+DRAWN: tuple[str, ...] = (
+    "normal&parameters",
+    "ties",
+    "normal*20",
+    "heavy&parameters",
+    "normal&parameters",
+    "normal+300",
+    "signed+-88",
+    "integers",
+    "normal&parameters",
+    "ramp&parameters",
+    "sparse&parameters",
+    "normal*10000",
+)
+"""Recipes of drawn shapes, in turn."""
+DRAWN_COUNT = 24
+_DRAWN_SEEDS = 1000
+"""Numbers of seeds from which on they belong to drawn shapes."""
 
 
 def witness_cases(problem: Problem) -> list[Case]:
@@ -86,7 +109,23 @@ def witness_cases(problem: Problem) -> list[Case]:
         if any(case.recipe == recipe and case.lengths == axes for case in found):
             continue
         found.append(Case.of(problem.name, axes, recipe, witness_seed(problem.name, number)))
-    return found
+    return found + _drawn(problem)
+
+
+def _drawn(problem: Problem) -> list[Case]:
+    """Cases of drawn shapes."""
+    used = _used(problem)
+    seed = witness_seed(problem.name, _DRAWN_SEEDS)
+    shapes = drawn(problem, seed, DRAWN_COUNT, lambda name, wanted: _unused(problem, used, name, wanted))
+    return [
+        Case.of(
+            problem.name,
+            axes,
+            DRAWN[number % len(DRAWN)],
+            witness_seed(problem.name, _DRAWN_SEEDS + 1 + number),
+        )
+        for number, axes in enumerate(shapes)
+    ]
 
 
 def witness_shapes(problem: Problem) -> dict[str, dict[str, int]]:

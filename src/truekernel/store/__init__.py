@@ -15,7 +15,7 @@ from typing import Any
 
 from truekernel.errors import MachineError, RunDirectoryError
 
-FORMAT = 4
+FORMAT = 5
 """Format of the run directory; a run of another format is refused, never guessed at."""
 
 _FILE = "run.sqlite"

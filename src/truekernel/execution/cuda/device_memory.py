@@ -17,7 +17,7 @@ from truekernel.execution.cuda.scratch import Scratch
 
 ZONE = 16 * 1024
 """Bytes of the red zone on either side of every buffer."""
-ZONE_BYTE = 0xA5
+ZONE_BYTE = 0x42
 POISON_BYTE = 0xFF
 ALIGNMENT = 512
 """What cuMemAlloc aligns to, or more."""

@@ -106,7 +106,7 @@ class Attempt:
                 if not some:
                     raise WorkerDiedError("no answer to a request")
             except WorkerDiedError as error:
-                workers.retire()
+                workers.retire("died")
                 deaths += 1
                 if deaths == 2:
                     raise MachineError(f"GPU workers died twice on the same request: {error}") from None
@@ -120,7 +120,7 @@ class Attempt:
             answers.update(some)
             left = self._left(left, some)
             if end.fatal:
-                workers.retire()
+                workers.retire(f"{'timeout' if slow else 'fault'} alone")
             worker.contents.difference_update(end.spoiled)
         return answers
 

@@ -24,7 +24,7 @@ from truekernel.numerics.expected import Expected
 from truekernel.numerics.statistics import RHO_LADDER
 
 DEFAULT_SECONDS = 20.0
-LEAST_SECONDS = 2.0
+LEAST_SECONDS = 4.0
 """Several processes take turns on a GPU, and all wait while one makes a context: shorter limits would catch kernels that only had to wait."""
 SENTINEL_RUNS = 16
 """What does not give the same bits so many times is no sentinel."""
@@ -101,6 +101,11 @@ class Server:
         return self._workers.started
 
     @property
+    def workers_ended(self) -> Counter[str]:
+        """Processes that had to end, by what they ended of."""
+        return self._workers.ended
+
+    @property
     def gpu(self) -> str:
         """Name of the GPU, "" before the first worker started."""
         return self._workers.name
@@ -140,7 +145,7 @@ class Server:
             try:
                 worker.drop([key], unused)
             except WorkerDiedError:
-                self._workers.retire()
+                self._workers.retire("died")
 
     def release(self, library: Library) -> None:
         """Forget a library that was run."""
@@ -152,7 +157,7 @@ class Server:
             try:
                 worker.unload(library)
             except WorkerDiedError:
-                self._workers.retire()
+                self._workers.retire("died")
 
     def watch(self, library: Library, key: str) -> bool:
         """Take a library that is right as the sentinel: it runs case `key` again after every request, and must give the same bits.
@@ -295,13 +300,13 @@ class Server:
             answers = self._shared(worker, attempt)
             if answers is not None:
                 return answers
-            self._workers.retire()
+            self._workers.retire("void")
         answers = attempt.alone(self._workers)
         if self._left_sound(answers):
             return answers
         # A stray write, which may have hit the references too: judge once more, here.
         answers = attempt.on_host().alone(self._workers)
-        self._workers.retire()
+        self._workers.retire("changed contents")
         for answer in answers.values():
             if answer.status == "ok" and not answer.suspicious:
                 answer.hazards.append(("far", -1, 0))
@@ -315,8 +320,9 @@ class Server:
             if found is None:
                 return None
             answers, left = found
-            if any(answer.status in ("fault", "timeout") for answer in answers.values()):
-                self._workers.retire()
+            lost = [answer.status for answer in answers.values() if answer.status in ("fault", "timeout")]
+            if lost:
+                self._workers.retire(lost[0])
                 return answers | (attempt.alone(self._workers, left) if left else {})
             if self._sound(worker):
                 return answers
@@ -331,7 +337,7 @@ class Server:
         with contextlib.suppress(WorkerDiedError, LibraryError):
             sound = self._sound(worker)
         if not sound or (self._strict and any(answer.suspicious for answer in answers.values())):
-            self._workers.retire()
+            self._workers.retire("changed contents")
         return sound or any(answer.suspicious for answer in answers.values())
 
     def _sound(self, worker: WorkerProcess) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import threading
+from collections import Counter
 
 from truekernel.errors import MachineError
 from truekernel.execution.cuda.health import WAIT_SECONDS, Watch
@@ -82,6 +83,8 @@ class Workers:
         self._remaining: list[int] = []
         self.started = 0
         """Workers that were put to work."""
+        self.ended: Counter[str] = Counter()
+        """Workers that had to end, by what they ended of."""
         self.name = self._arch = ""
         """The GPU's."""
 
@@ -116,14 +119,15 @@ class Workers:
         support = support_code(self._arch) if self._arch else None
         return (IDLE.take(self._device) if self._keep else None) or WorkerProcess(self._device, support)
 
-    def retire(self) -> None:
-        """Kill the worker at work; `ready` raises MachineError when the GPU does not let go of it in time.
+    def retire(self, why: str) -> None:
+        """Kill the worker at work, for a reason; `ready` raises MachineError when the GPU does not let go of it in time.
 
         Where the management library shows no processes, the kill itself and the probe of the next worker are the proof.
         """
         worker, self._worker = self._worker, None
         if worker is None:
             return
+        self.ended[why] += 1
         worker.kill()
         if self._spare is None:
             self._spare = self._new()

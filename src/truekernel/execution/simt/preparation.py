@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+from truekernel.execution.simt.launch_bounds import launch_bounds
 
 _DYNAMIC = re.compile(
     r"\b(?:extern\b[^;{}]*?\b__shared__|__shared__\b[^;{}]*?\bextern)\b[^;{}]*?\[\s*\][^;{}]*;", re.DOTALL
@@ -29,7 +31,7 @@ def prepared(source: str) -> str:
 
 def unit(source: str, kernels: Sequence[str]) -> str:
     """A translation unit of one source; its kernels are exported as member 0."""
-    return f'#line 1 "{MAIN_FILE}"\n{prepared(source)}\n{exports(0, kernels)}'
+    return f'#line 1 "{MAIN_FILE}"\n{prepared(source)}\n{exports(0, kernels, launch_bounds(source))}'
 
 
 def members_unit(sources: Sequence[tuple[int, str]], kernels: Sequence[str]) -> str:
@@ -44,7 +46,7 @@ def members_unit(sources: Sequence[tuple[int, str]], kernels: Sequence[str]) -> 
         macros = dict.fromkeys(_MACRO.findall(body))
         pieces += [f'#pragma push_macro("{name}")' for name in macros]
         pieces.append(f'namespace tk_member_{number} {{\n#line 1 "{member_file(number)}"\n{body}')
-        pieces.append(f"{exports(number, kernels)}}}")
+        pieces.append(f"{exports(number, kernels, launch_bounds(source))}}}")
         pieces += [f'#pragma pop_macro("{name}")' for name in reversed(macros)]
     return "\n".join(pieces) + "\n"
 
@@ -54,15 +56,23 @@ def member_file(number: int) -> str:
     return f"member_{number}.cu"
 
 
-def exports(member: int, kernels: Sequence[str]) -> str:
-    """Definitions that make kernels callable by the symbols `entry_symbol(member, position)`."""
-    lines = [f"TK_EXPORT({entry_symbol(member, k)}, {kernel})\n" for k, kernel in enumerate(kernels)]
+def exports(member: int, kernels: Sequence[str], bounds: Mapping[str, int]) -> str:
+    """Definitions that make kernels callable by the symbols `entry_symbol(member, position)`. `bounds`: `launch_bounds` of their source."""
+    lines = [
+        f"TK_EXPORT({entry_symbol(member, k)}, {bounds.get(_own_name(kernel), 0)}, {kernel})\n"
+        for k, kernel in enumerate(kernels)
+    ]
     return f'#line 1 "{EXPORTS}"\n' + "".join(lines)
 
 
 def entry_symbol(member: int, position: int) -> str:
     """Symbol of the `position`-th kernel of a member; the native server builds the same names."""
     return f"tk_entry_{member}_{position}"
+
+
+def _own_name(kernel: str) -> str:
+    """Name of a kernel without namespaces and template arguments."""
+    return kernel.partition("<")[0].rpartition("::")[2].strip()
 
 
 def _name_dynamic(match: re.Match[str]) -> str:

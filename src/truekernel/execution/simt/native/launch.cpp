@@ -52,6 +52,9 @@ static void refuse_unless_valid(const tk_launch_spec *spec) {
     fail(TK_TRAP, {}, "launch refused: grid (%u, %u, %u), at most (2147483647, 65535, 65535)", g[0], g[1], g[2]);
   if (b[0] > 1024 || b[1] > 1024 || b[2] > 64 || threads > kMaxThreads)
     fail(TK_TRAP, {}, "launch refused: block (%u, %u, %u), at most (1024, 1024, 64) and 1024 threads", b[0], b[1], b[2]);
+  const uint32_t most = spec->kernel->max_threads;
+  if (most && threads > most)
+    fail(TK_TRAP, {}, "launch refused: %llu threads in a block, __launch_bounds__ allows %u", (unsigned long long)threads, most);
   uint64_t shared = spec->dynamic_shared;
   // Only a big sum makes it worth while to find out which of the library's variables belong to this kernel.
   if (shared + module_tls_size(spec->module) > 48 * 1024) shared += kernel_static_shared(spec->module, spec->kernel);

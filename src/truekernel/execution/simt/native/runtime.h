@@ -119,7 +119,7 @@ void tk_child_exit(void) __attribute__((noreturn));
 // ------------------------------------------------------------------------------------------------ kernel libraries
 typedef struct tk_module tk_module;
 
-// Kernels are exported with TK_EXPORT(symbol, kernel expression) of tk_export.h, at the end of a source, one line each; see
+// Kernels are exported with TK_EXPORT(symbol, launch bound, kernel expression) of tk_export.h, at the end of a source, one line each; see
 // include/tk_kernel.h for what that defines.
 
 // dlopen with all symbols bound. NULL on failure with a line in `error`. Do it in the server, before forking.
@@ -131,7 +131,7 @@ void tk_module_reset(tk_module *);
 void tk_module_close(tk_module *);
 
 // ------------------------------------------------------------------------------------------------ buffers
-// An arena holds the buffers of one plan on one case. Each buffer: 256-byte aligned, at least 4 KiB of slack filled with a canary on
+// An arena holds the buffers of one plan on one case. Each buffer: 256-byte aligned, at least 4 KiB of slack filled with a canary, an ordinary number in every float format, on
 // both sides, then inaccessible pages; the arena itself lies in a reservation so wide that a 32-bit index can't leave it.
 typedef struct tk_arena tk_arena;
 

@@ -19,6 +19,7 @@ struct TlsIndex {
   unsigned long module, offset;
 };
 
+constexpr uint64_t kGranule = 128;            // of an allocation of shared memory
 constexpr size_t kSlab = size_t(8) << 20;     // address space of one resident block
 constexpr size_t kSlabData = size_t(4) << 20; // its upper end lies here, followed by inaccessible memory
 
@@ -61,9 +62,9 @@ void enter_module(tk_module *m) {
 }
 
 void prepare_block_memory(Block *b, uint64_t static_bytes, uint64_t dynamic_bytes) {
-  // Like a GPU, one allocation for both, whose end is not exact; a checked library's bounds are.
-  const uint64_t dynamic_offset = round_up(static_bytes, 128) + (checking ? 1024 : 0);
-  const uint64_t total = round_up(dynamic_offset + dynamic_bytes, 1024);
+  // Like a GPU, one allocation for both, whose end is not exact (an H200 faults from the next multiple of 128 bytes on); a checked library's bounds are.
+  const uint64_t dynamic_offset = round_up(static_bytes, kGranule) + (checking ? 1024 : 0);
+  const uint64_t total = round_up(dynamic_offset + dynamic_bytes, kGranule);
   if (total > kSlabData) fail(TK_INFRASTRUCTURE, {}, "static shared variables of one library exceed %zu bytes", kSlabData);
   char *end = slabs + b->slot * kSlab + kSlabData;
   const uint64_t needed = round_up(total, kPage);

@@ -1,4 +1,4 @@
-// TK_EXPORT(symbol, kernel): makes a kernel callable by name. The kernel may be a name expression with commas: reduce<256, float>.
+// TK_EXPORT(symbol, max_threads, kernel): makes a kernel callable by name, by blocks of so many threads at most (0: any number). The kernel may be a name expression with commas: reduce<256, float>.
 #pragma once
 #include <stddef.h>
 
@@ -32,7 +32,7 @@ struct Signature<void (*)(Args...)> {
 #endif
 
 // The call goes through a volatile pointer: a compiler that sees who calls the kernel may rewrite it for that caller.
-#define TK_EXPORT(symbol, ...)                                                                                       \
+#define TK_EXPORT(symbol, max_threads, ...)                                                                          \
   extern "C" __attribute__((no_sanitize("thread"))) void symbol##_entry(void **args) {                              \
     using tk_function_type = decltype(&__VA_ARGS__);                                                                \
     tk_function_type volatile kernel = &__VA_ARGS__;                                                                \
@@ -45,4 +45,5 @@ struct Signature<void (*)(Args...)> {
                             #__VA_ARGS__,                                                                           \
                             tk_detail::Signature<decltype(&__VA_ARGS__)>::count,                                    \
                             tk_detail::Signature<decltype(&__VA_ARGS__)>::sizes,                                    \
+                            max_threads,                                                                            \
                             TK_IS_CHECKED};
