@@ -25,8 +25,12 @@ PLAIN_KERNELS = [judging.COMBINE, judging.DIGEST]
 
 
 def kernels(dtype):
-    forms = [(full, aligned) for full in (True, False) for aligned in (True, False)]
-    return PLAIN_KERNELS + [judge_kernel(dtype, full, aligned, 3, len(RHO_LADDER)) for full, aligned in forms]
+    forms = [(True, True), (True, False), (False, False)]
+    return PLAIN_KERNELS + [
+        judge_kernel(dtype, full, aligned, 3, len(RHO_LADDER), spread=spread)
+        for full, spread in forms
+        for aligned in (True, False)
+    ]
 
 
 @pytest.fixture(scope="module", params=DTYPES)
@@ -197,7 +201,7 @@ def test_the_digest_of_inputs(indexed):
 
 def test_no_race_and_no_stray_access():
     """The same kernels under the checked build, whose every access is watched."""
-    names = [*PLAIN_KERNELS, judge_kernel("float16", True, True, 3, len(RHO_LADDER))]
+    names = kernels("float16")
     machine = SimtMachine(source, names, checked=True)
     output, want = example(9, "float16", 515, "edge")
     found, _ = DeviceJudge(machine).statistics([placed(machine, output, want)], "poison", TOLERANCES)
@@ -209,7 +213,7 @@ def test_a_judge_that_is_wrong_shows():
     """Negative control: with `<=` of the comparison turned to `<`, the edges of the tolerance differ."""
     text = source().replace("unequal && !(actual <= allowed)", "unequal && !(actual < allowed)")
     assert text != source()
-    machine = SimtMachine(lambda: text, [*PLAIN_KERNELS, judge_kernel("float32", True, True, 3, len(RHO_LADDER))])
+    machine = SimtMachine(lambda: text, kernels("float32"))
     published = torch.zeros(64)
     output, want = example(1, "float32", 64, "equal")
     want = dataclasses.replace(want, published=published)

@@ -51,11 +51,11 @@ def source() -> str:
     return "\n".join((folder / name).read_text() for name in ("items.cuh", "statistics.cuh"))
 
 
-def judge_kernel(dtype: str, full: bool, aligned: bool, tolerances: int, rhos: int) -> str:
+def judge_kernel(dtype: str, full: bool, aligned: bool, tolerances: int, rhos: int, *, spread: bool = False) -> str:
     """Name expression of the kernel for outputs of a type. `full`: with the statistics of the error; `tolerances`, `rhos`: their numbers; `aligned`: all
-    addresses are multiples of 16."""
+    addresses are multiples of 16; `spread`: where the honest panel's is given, which costs registers."""
     flags = ", ".join(str(flag).lower() for flag in (full, aligned))
-    return f"tk_judge<{CODES[dtype]}, {flags}, {tolerances}, {rhos if full else 0}>"
+    return f"tk_judge<{CODES[dtype]}, {flags}, {tolerances}, {rhos if full else 0}, {str(full and spread).lower()}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +192,7 @@ class DeviceJudge:
             _word(settings),
             _word(self._partials),
         ]
-        kernel = judge_kernel(part.dtype, part.full, aligned, tolerances, rhos)
+        kernel = judge_kernel(part.dtype, part.full, aligned, tolerances, rhos, spread=part.spread != 0)
         self._machine.launch(kernel, blocks, THREADS, arguments)
         self._combine(blocks, _PLAIN_WORDS + tolerances + (rhos if part.full else 0), tolerances, replace)
 

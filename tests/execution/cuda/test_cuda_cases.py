@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 import torch
 
@@ -134,7 +136,9 @@ def test_statistics_come_from_the_device_or_from_outputs():
     host = judge(None, outputs, want, "poison", ((1e-2, 1e-2),), (0.0,))
     assert host == statistics(outputs, want, "poison", ((1e-2, 1e-2),), (0.0,))
     assert judge(list(host.values()), None, want, "poison", ((1e-2, 1e-2),), (0.0,)) == dict(host)
-    assert judge_kernels(["float32", "float32"], ((1e-2, 1e-2),), (0.0,)) == (
-        "tk_judge<0, true, true, 1, 1>",
+    with_spread = dataclasses.replace(want[0], spread=truth)
+    assert judge_kernels([*want, *want, with_spread], ((1e-2, 1e-2),), (0.0,)) == (
+        "tk_judge<0, true, true, 1, 1, false>",
+        "tk_judge<0, true, true, 1, 1, true>",
         "tk_combine",
     )

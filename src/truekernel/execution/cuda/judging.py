@@ -38,9 +38,12 @@ def judge(
     return statistics(shaped, expected, fill, tolerances, rhos)
 
 
-def judge_kernels(dtypes: Iterable[str], tolerances: Tolerances, rhos: Sequence[float]) -> tuple[str, ...]:
-    """Name expressions of the kernels that judge outputs of these types; a worker's buffers are aligned."""
-    found = {device.judge_kernel(dtype, True, True, len(tolerances), len(rhos)) for dtype in dtypes}
+def judge_kernels(expected: Iterable[Expected], tolerances: Tolerances, rhos: Sequence[float]) -> tuple[str, ...]:
+    """Name expressions of the kernels that judge such outputs; a worker's buffers are aligned."""
+    found = {
+        device.judge_kernel(e.dtype, True, True, len(tolerances), len(rhos), spread=e.spread is not None)
+        for e in expected
+    }
     return (*sorted(found), device.COMBINE)
 
 

@@ -289,8 +289,7 @@ class Server:
         if key not in self._cases:
             raise BadInputError(f"no case '{key}' is defined: {len(self._cases)} others are")
         case = self._cases[key]
-        dtypes = [want.dtype for want in case.expected or ()]
-        judges = judge_kernels(dtypes, tolerances, rhos) if dtypes else ()
+        judges = judge_kernels(case.expected, tolerances, rhos) if case.expected else ()
         return Wanted(key, case.message, configuration.fill, DEFAULT_SECONDS, keep, judges)
 
     def _decide(self, attempt: Attempt) -> dict[int, Answer]:

@@ -15,12 +15,13 @@ struct Slots {
   static constexpr int size = Count > 0 ? Count : 1;
 };
 
-// What the output is compared with, and the tolerances in the type of the comparison.
-template <class F, int Tolerances, int Rhos>
+// What the output is compared with, and the tolerances in the type of the comparison. Without Spread the bounds of all rhos are one, and Rhos is 1 here.
+template <class F, int Tolerances, int Rhos, bool Spread>
 struct Question {
   typename F::Compute atol[Slots<Tolerances>::size], rtol[Slots<Tolerances>::size];
   bool exact[Slots<Tolerances>::size];
   double rhos[Slots<Rhos>::size];
+  static constexpr bool has_spread = Spread;
   const double *truth, *scale, *spread, *ties;
   long long ties_length;
   bool poison;
@@ -42,8 +43,8 @@ static __device__ __forceinline__ bool above(typename F::Compute low, typename F
 }
 
 // Counts the mismatches of an item; returns whether it needs a closer look.
-template <class F, int Tolerances, int Rhos>
-static __device__ __forceinline__ bool glance(const Question<F, Tolerances, Rhos> &question, typename F::Item output,
+template <class F, int Tolerances, int Rhos, bool Spread>
+static __device__ __forceinline__ bool glance(const Question<F, Tolerances, Rhos, Spread> &question, typename F::Item output,
                                               typename F::Item published, Answer<F, Tolerances, Rhos> &answer) {
   typedef typename F::Compute C;
   if constexpr (F::precision == 0) {
@@ -63,8 +64,8 @@ static __device__ __forceinline__ bool glance(const Question<F, Tolerances, Rhos
 }
 
 // The closer look at an item that may be unwritten or have the largest flat ratio so far. Integers count their mismatches here.
-template <class F, int Tolerances, int Rhos>
-static __device__ __forceinline__ void compare(const Question<F, Tolerances, Rhos> &question, typename F::Item output,
+template <class F, int Tolerances, int Rhos, bool Spread>
+static __device__ __forceinline__ void compare(const Question<F, Tolerances, Rhos, Spread> &question, typename F::Item output,
                                                typename F::Item published, Answer<F, Tolerances, Rhos> &answer) {
   typedef typename F::Compute C;
   const C a = F::load(output), b = F::load(published);
@@ -96,13 +97,13 @@ struct Error {
 };
 
 // The error of an element; adds to the sums. `index`: number of the element in this part.
-template <class F, int Tolerances, int Rhos>
-static __device__ __forceinline__ Error measure(const Question<F, Tolerances, Rhos> &question, typename F::Item output, double truth,
+template <class F, int Tolerances, int Rhos, bool Spread>
+static __device__ __forceinline__ Error measure(const Question<F, Tolerances, Rhos, Spread> &question, typename F::Item output, double truth,
                                                 double scale, double spread, long long index, Answer<F, Tolerances, Rhos> &answer) {
   double got = to_double<F>(output);
   const bool negative = truth < 0;
   bool outside = false;
-  if (question.ties != nullptr) {
+  if (F::precision == 0 && question.ties != nullptr) {
     const double length = double(question.ties_length);
     outside = !(got >= 0 && got < length);
     const double *row = question.ties + index * question.ties_length;
@@ -125,18 +126,18 @@ static __device__ __forceinline__ Error measure(const Question<F, Tolerances, Rh
   const double cut = quotient < kCut ? quotient : kCut;
   answer.squares += cut * cut;
   answer.signed_sum += (error < 0) != negative ? -cut : cut;
-  return Error{size, question.ties != nullptr ? 0.0 : ulp<F>(truth), scale, spread};
+  return Error{size, ulp<F>(truth), scale, spread};
 }
 
 // Whether an error exceeds a maximum so far: size / allowed > bound, without the division. The sign of a fused b * allowed - size is exact where nothing is
 // subnormal; smaller errors count as larger here. Ties are common, since errors of a few ulp are, and must not take the long way. Without spread all bounds are one.
-template <class F, int Tolerances, int Rhos>
-static __device__ __forceinline__ bool beyond(const Question<F, Tolerances, Rhos> &question, const Error &error,
+template <class F, int Tolerances, int Rhos, bool Spread>
+static __device__ __forceinline__ bool beyond(const Question<F, Tolerances, Rhos, Spread> &question, const Error &error,
                                               const Answer<F, Tolerances, Rhos> &answer) {
   if constexpr (Rhos == 0) return false;
   const double floor = error.unit > error.scale ? error.unit : error.scale;
   bool found = error.size < 1e-280;
-  if (question.spread == nullptr) {
+  if constexpr (!Spread) {
     found |= fma(answer.bounds[0], floor, -error.size) < 0 && answer.bounds[0] < kLimit;
   } else {
 #pragma unroll
@@ -148,14 +149,13 @@ static __device__ __forceinline__ bool beyond(const Question<F, Tolerances, Rhos
   return found && error.size > 0;
 }
 
-template <class F, int Tolerances, int Rhos>
-static __device__ __forceinline__ void widen_bounds(const Question<F, Tolerances, Rhos> &question, const Error &error,
+template <class F, int Tolerances, int Rhos, bool Spread>
+static __device__ __forceinline__ void widen_bounds(const Question<F, Tolerances, Rhos, Spread> &question, const Error &error,
                                                     Answer<F, Tolerances, Rhos> &answer) {
   const double floor = error.unit > error.scale ? error.unit : error.scale;
-  if (question.spread == nullptr) {
+  if constexpr (!Spread) {
     const double bound = ratio(error.size, floor);
-#pragma unroll
-    for (int k = 0; k < Rhos; k++) answer.bounds[k] = bound > answer.bounds[k] ? bound : answer.bounds[k];
+    answer.bounds[0] = bound > answer.bounds[0] ? bound : answer.bounds[0];
     return;
   }
 #pragma unroll
@@ -166,7 +166,7 @@ static __device__ __forceinline__ void widen_bounds(const Question<F, Tolerances
   }
 }
 
-// Truth, scale and spread of up to four elements.
+// Truth, scale and spread of a few elements.
 template <int Size>
 struct Group {
   double truth[Size], scale[Size], spread[Size];
@@ -191,7 +191,7 @@ static __device__ __forceinline__ Group<Size> group_at(const Q &question, long l
   Group<Size> group;
   read<Size, Aligned>(question.truth, element, count, group.truth);
   read<Size, Aligned>(question.scale, element, count, group.scale);
-  if (question.spread != nullptr) {
+  if constexpr (Q::has_spread) {
     read<Size, Aligned>(question.spread, element, count, group.spread);
   } else {
 #pragma unroll
@@ -200,8 +200,8 @@ static __device__ __forceinline__ Group<Size> group_at(const Q &question, long l
   return group;
 }
 
-template <int Size, class F, int Tolerances, int Rhos>
-static __device__ __forceinline__ void measure_group(const Question<F, Tolerances, Rhos> &question, const Vector &output,
+template <int Size, class F, int Tolerances, int Rhos, bool Spread>
+static __device__ __forceinline__ void measure_group(const Question<F, Tolerances, Rhos, Spread> &question, const Vector &output,
                                                      const Group<Size> &group, int first, long long element, int count,
                                                      Answer<F, Tolerances, Rhos> &answer) {
   Error errors[Size];
@@ -230,12 +230,12 @@ static __device__ __forceinline__ void measure_group(const Question<F, Tolerance
 
 // One vector, of which the first `count` items are there; the rest are zeros in output and published value alike. Loops over items stay rolled where
 // their body is long and seldom reached: code that is compiled once per item takes seconds to compile.
-template <class F, bool Full, bool Aligned, int Tolerances, int Rhos>
-static __device__ __forceinline__ void visit(const Question<F, Tolerances, Rhos> &question, const Vector &output, const Vector &published,
+template <class F, bool Full, bool Aligned, int Tolerances, int Rhos, bool Spread>
+static __device__ __forceinline__ void visit(const Question<F, Tolerances, Rhos, Spread> &question, const Vector &output, const Vector &published,
                                              long long index, int count, Answer<F, Tolerances, Rhos> &answer) {
   typedef typename F::Item Item;
   constexpr int items = 16 / sizeof(Item);
-  constexpr int size = items < 4 ? items : 4;
+  constexpr int size = 2;  // more in flight takes the registers that another block needs
   Group<size> group;
   if constexpr (Full) group = group_at<size, Aligned>(question, index * items, count);
   bool suspicious = false;
@@ -248,7 +248,7 @@ static __device__ __forceinline__ void visit(const Question<F, Tolerances, Rhos>
     for (int k = 0; k < items; k++) compare<F>(question, item_of<Item>(output, k), item_of<Item>(published, k), answer);
   }
   if constexpr (Full) {
-#pragma unroll 1
+#pragma unroll
     for (int first = 0; first < items; first += size) {
       if (first > 0) group = group_at<size, Aligned>(question, index * items + first, count - first);
       measure_group<size, F>(question, output, group, first, index * items + first, count - first, answer);
@@ -280,10 +280,10 @@ static __device__ __forceinline__ Word word_of(double value) { return Word(__dou
 
 }  // namespace truekernel_statistics
 
-// `elements` items at `output` and `published`; truth, scale (and spread, ties where given) only where Full. `first`: number of the part's first 16 bytes in
+// `elements` items at `output` and `published`; truth, scale (spread where Spread, ties where given) only where Full. `first`: number of the part's first 16 bytes in
 // the digest. `settings`: Tolerances values of atol, of rtol, then Rhos of rho. `partials`: [fields][blocks]. One-dimensional blocks of 256 threads.
-template <int Code, bool Full, bool Aligned, int Tolerances, int Rhos>
-__global__ void __launch_bounds__(256, Full ? 2 : 4)
+template <int Code, bool Full, bool Aligned, int Tolerances, int Rhos, bool Spread>
+__global__ void __launch_bounds__(256, Full ? (Spread ? 2 : 3) : 4)
     tk_judge(const void *__restrict__ output, const void *__restrict__ published, const double *__restrict__ truth,
              const double *__restrict__ scale, const double *__restrict__ spread, const double *__restrict__ ties, long long ties_length,
              long long elements, unsigned long long first, int poison, const double *__restrict__ settings,
@@ -296,7 +296,8 @@ __global__ void __launch_bounds__(256, Full ? 2 : 4)
   constexpr int fields = kPlain + Tolerances + Rhos;
   __shared__ Word rows[fields][kWarps];
 
-  Question<F, Tolerances, Rhos> question;
+  constexpr int bounds = Spread ? Rhos : Rhos > 0;
+  Question<F, Tolerances, bounds, Spread> question;
 #pragma unroll
   for (int k = 0; k < Tolerances; k++) {
     const double atol = settings[k], rtol = settings[Tolerances + k];
@@ -305,12 +306,12 @@ __global__ void __launch_bounds__(256, Full ? 2 : 4)
     question.rtol[k] = C(rtol);
   }
 #pragma unroll
-  for (int k = 0; k < Rhos; k++) question.rhos[k] = settings[2 * Tolerances + k];
+  for (int k = 0; k < bounds; k++) question.rhos[k] = settings[2 * Tolerances + k];
   question.truth = truth, question.scale = scale, question.spread = spread, question.ties = ties;
   question.ties_length = ties_length;
   question.poison = poison != 0;
 
-  Answer<F, Tolerances, Rhos> answer;
+  Answer<F, Tolerances, bounds> answer;
   const long long whole = elements / items, stride = (long long)gridDim.x * kThreads;
   const int rest = int(elements - whole * items);
   const long long vectors = whole + (rest > 0);
@@ -348,7 +349,7 @@ __global__ void __launch_bounds__(256, Full ? 2 : 4)
 #pragma unroll
   for (int k = 0; k < Tolerances; k++) values[kPlain + k] = answer.mismatches[k];
 #pragma unroll
-  for (int k = 0; k < Rhos; k++) values[kPlain + Tolerances + k] = word_of(answer.bounds[k]);
+  for (int k = 0; k < Rhos; k++) values[kPlain + Tolerances + k] = word_of(answer.bounds[Spread ? k : 0]);
 #pragma unroll 1
   for (int field = 0; field < fields; field++) {
     const Word value = over_warp(fold_of(field, Tolerances), values[field]);
