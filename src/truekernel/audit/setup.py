@@ -38,7 +38,7 @@ ADVERSARIAL: tuple[Configuration, ...] = (
 ADVERSARIAL_CASES = 4
 """The witness search tries adversarial schedules on its first cases only, and the reverse one on the longest rows too, where loops over tiles go round more than once, and on its last
 `REVERSED` cases, whose shapes are drawn."""
-REVERSED = 6
+REVERSED = 3
 STALE = Configuration(fill="stale")
 """Memory that nobody has written holds what an allocator left, where it otherwise holds poison, which may happen to be what a kernel forgets to write."""
 STALE_CASES = 1

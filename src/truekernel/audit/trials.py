@@ -55,6 +55,8 @@ def run_chunk(setup: ProblemSetup, program: str, mutants: Sequence[Mutant], seen
         unique.sort(key=lambda pair: pair[0].made_by[0].rule_class in STRAYING)
     for mutant, code in unique:
         records[mutant.id] = _run(setup, base, mutant, own[mutant.id], code)
+        if plans[mutant.id].digest != base.plans.digest:  # cases under plans of their own hold megabytes each
+            setup.stage.release(plans[mutant.id])
     add_hazards(setup, base, [mutant for mutant, _ in unique], own, records)
     for plan in {p.digest: p for p in plans.values() if p.digest != base.plans.digest}.values():
         setup.stage.release(plan)

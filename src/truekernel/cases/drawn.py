@@ -13,9 +13,9 @@ from truekernel.cases.shapes import is_legal, step_of
 from truekernel.model import Problem
 from truekernel.model.lengths import lengths
 
-ELEMENTS = 12_000
+ELEMENTS = 6_000
 """Of the largest tensor."""
-OPERATIONS = 3e5
+OPERATIONS = 2e5
 _ATTEMPTS = 400
 _FEW = tuple(range(1, 10))
 _SMALL = tuple(range(1, 21))

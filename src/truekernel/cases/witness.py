@@ -76,14 +76,13 @@ DRAWN: tuple[str, ...] = (
     "normal&parameters",
     "normal+300",
     "signed+-88",
-    "integers",
     "normal&parameters",
     "ramp&parameters",
     "sparse&parameters",
     "normal*10000",
 )
 """Recipes of drawn shapes, in turn."""
-DRAWN_COUNT = 24
+DRAWN_COUNT = 16
 _DRAWN_SEEDS = 1000
 """Numbers of seeds from which on they belong to drawn shapes."""
 

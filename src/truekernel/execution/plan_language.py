@@ -14,7 +14,8 @@ import re
 import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Sized
-from types import FrameType, ModuleType
+from functools import lru_cache
+from types import CodeType, FrameType, ModuleType
 from typing import Any
 
 from truekernel.errors import PlanError
@@ -49,15 +50,16 @@ class Stopped(BaseException):
     """A plan went over its time or its steps; no `except` of the plan's own catches it."""
 
 
-def prepared(text: str) -> ast.Module:
-    """The plan's syntax tree, with bounds in it. Raises PlanError for what does not parse and for what plans can't use."""
+@lru_cache(maxsize=64)
+def compiled(text: str) -> CodeType:
+    """The plan's code, with bounds in it; a plan is executed for many shapes. Raises PlanError for what does not parse and for what plans can't use."""
     try:
         module = ast.parse(text, FILE)
         for node in ast.walk(module):
             why = _refused(node)
             if why:
                 raise PlanError(f"launch plan, line {getattr(node, 'lineno', None)}: {why}")
-        return ast.fix_missing_locations(_Bounded().visit(module))
+        return compile(ast.fix_missing_locations(_Bounded().visit(module)), FILE, "exec")
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None)
         raise PlanError(f"launch plan, line {line}: {getattr(error, 'msg', error)}") from None

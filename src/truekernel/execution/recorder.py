@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Literal, NoReturn, cast
 
 from truekernel.errors import BadInputError, PlanError
-from truekernel.execution.plan_language import FILE, Stopped, Watch, prepared, scope
+from truekernel.execution.plan_language import FILE, Stopped, Watch, compiled, scope
 from truekernel.execution.scalars import TYPES, convert
 from truekernel.model import (
     ITEM_BYTES,
@@ -220,11 +220,10 @@ def _dim3(what: str, size: int | Iterable[int], most: Dim3) -> Dim3:
 
 def _call(text: str, recorder: Recorder, axes: Axes) -> Any:
     """Result of the plan's `launch`, every failure as a PlanError with a line."""
-    module = prepared(text)
+    code = compiled(text)
     watch = Watch()
     before = sys.gettrace()
     try:
-        code = compile(module, FILE, "exec")
         sys.settrace(watch)
         exec(code, seen := scope())
         launch = seen.get("launch")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from truekernel.errors import BadInputError
 from truekernel.source.c_types import CType, canonical
@@ -59,6 +61,12 @@ class KernelSignature:
 
 def kernel_signatures(source: str, path: str = "<text>") -> dict[str, KernelSignature]:
     """Signatures of all `__global__` functions that have a body, by name, in the order of the source. Raises SourceError when it doesn't parse."""
+    return dict(_signatures(source, path))
+
+
+@lru_cache(maxsize=16)
+def _signatures(source: str, path: str) -> Mapping[str, KernelSignature]:
+    # An audit asks again for every mutant of a launch plan, whose source stays the same.
     found: dict[str, KernelSignature] = {}
     for function in parse_cuda(source, path).device_functions:
         if any(child.kind == "__global__" for child in function.children):
