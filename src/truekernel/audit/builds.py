@@ -46,13 +46,22 @@ def alone(
     """Each mutant compiled alone; why the others do not compile."""
     builds: dict[str, Build] = {}
     failures: dict[str, str] = {}
-    results = device.alone([Source(m.source, plans[m.id].kernels) for m in mutants], checked=checked)
+    results = _compiled(device, [Source(m.source, plans[m.id].kernels) for m in mutants], checked=checked)
     for mutant, result in zip(mutants, results, strict=True):
         if isinstance(result, str):
             failures[mutant.id] = result
         else:
             builds[mutant.id] = Build(result, 0, plans[mutant.id])
     return builds, failures
+
+
+def _compiled(device: Device, sources: Sequence[Source], *, checked: bool) -> list[Compiled | str]:
+    """Libraries of sources, or why they do not compile. Mutants of a launch plan keep the source, and share a library; not on a GPU, whose server tells by library what hangs."""
+    if device.name != "cpu":
+        return device.alone(sources, checked=checked)
+    distinct = list(dict.fromkeys(sources))
+    found = dict(zip(distinct, device.alone(distinct, checked=checked), strict=True))
+    return [found[source] for source in sources]
 
 
 def shared(device: Device, base: Base, mutants: Sequence[Mutant], *, checked: bool = False) -> dict[str, Build]:

@@ -68,7 +68,7 @@ def _run(setup: ProblemSetup, base: Base, mutant: Mutant, own: Build, code: str)
     """Everything about one unique mutant but its hazards. All of it is seen on the mutant compiled alone, which its identity needs anyway: suites on a shared
     build would cost that build as well, and a repetition of all that a checker accepts there."""
     gpu = setup.device.name == "cuda"
-    executions, first = _with_first_witness(setup, own) if gpu else (_suites(setup, own), [])
+    executions, first = _suites_and_first_witness(setup, own)
     repeated, again = _repeated(setup, executions, own)
     repeats: dict[str, tuple[int, int]] = {}
     if repeated is False and gpu:
@@ -96,13 +96,9 @@ def _run(setup: ProblemSetup, base: Base, mutant: Mutant, own: Build, code: str)
     return _survivor(setup, record, own) if "accept" in states(setup, record).values() else record
 
 
-def _suites(setup: ProblemSetup, build: Build) -> list[Execution]:
-    """The suites of all checkers. A fault ends the suites that hold its case, not those of other checkers."""
-    return setup.stage.execute(build.library, build.variant, build.plans, setup.requests, setup.series(setup.requests))
-
-
-def _with_first_witness(setup: ProblemSetup, own: Build) -> tuple[list[Execution], list[Execution]]:
-    """The suites and the first execution of the witness search, which is a series of its own, in one go: on a GPU each request has to wait for its turn."""
+def _suites_and_first_witness(setup: ProblemSetup, own: Build) -> tuple[list[Execution], list[Execution]]:
+    """The suites of all checkers, and the first execution of the witness search, which kills three of four mutants. A fault ends the suites that hold its case, not those of other checkers; the
+    witness search is a series of its own. In one go: each request costs a process on a CPU, and a wait for its turn on a GPU."""
     requests = [*setup.requests, *setup.witness_requests[:1]]
     series = [*setup.series(setup.requests), *[1 << len(setup.checkers)] * len(setup.witness_requests[:1])]
     found = setup.stage.execute(own.library, own.variant, own.plans, requests, series)
