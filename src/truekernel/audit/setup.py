@@ -17,6 +17,7 @@ from truekernel.audit.callables import Opinions, ask
 from truekernel.audit.gates import case_gates, without_invalid
 from truekernel.audit.records import CaseGate, CaseRecord, HonestRecord, ProblemRecord, SuiteEntry
 from truekernel.audit.vacuity import vacuous_pairs
+from truekernel.cases.stretched import TILED
 from truekernel.cases.witness import witness_cases
 from truekernel.checkers import Checker
 from truekernel.errors import BadInputError, PlanError
@@ -36,9 +37,8 @@ ADVERSARIAL: tuple[Configuration, ...] = (
 )
 """Schedules, besides that of a GPU, under which the witness search looks for faults of synchronisation. Among 12,623 witnessed mutants none fell to another order alone."""
 ADVERSARIAL_CASES = 4
-"""The witness search tries adversarial schedules on its first cases only, and the reverse one on the longest rows too, where loops over tiles go round more than once, and on its last
-`REVERSED` cases, whose shapes are drawn."""
-REVERSED = 3
+"""The witness search tries adversarial schedules on its first cases only, and the reverse one on the longest rows too: loops over tiles go round more than once there. (Tiled families go over their tiles
+on short axes as well: none of their mutants fell to it.)"""
 STALE = Configuration(fill="stale")
 """Memory that nobody has written holds what an allocator left, where it otherwise holds poison, which may happen to be what a kernel forgets to write."""
 STALE_CASES = 1
@@ -161,9 +161,8 @@ def _cases(problem: Problem, checkers: Mapping[str, Checker], device: Device) ->
     search = requests_for(witnesses, [Configuration()]) + requests_for(witnesses[:ADVERSARIAL_CASES], adversarial)
     search += requests_for(witnesses[:STALE_CASES], [STALE])
     longest = max(witnesses, key=lambda case: max(case.lengths.values()))
-    reverse = [c for c in adversarial if c.schedule == "reverse"]
-    more = [case for case in (longest, *witnesses[-REVERSED:]) if case not in witnesses[:ADVERSARIAL_CASES]]
-    search += requests_for(list(dict.fromkeys(more)), reverse)
+    if longest not in witnesses[:ADVERSARIAL_CASES] and problem.family not in TILED:
+        search += [(longest.id, c) for c in adversarial if c.schedule == "reverse"]
     return ProblemSetup(
         problem,
         device,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
@@ -16,7 +18,7 @@ from truekernel.audit.records import HonestRecord, MutantRecord, ProblemRecord
 from truekernel.audit.scores import CurveMark, GainSplit, ToleranceCurve, VacuityGap, VacuousEntry, error_size
 from truekernel.audit.scores import Vacuity as VacuitySummary
 from truekernel.audit.scoring import score
-from truekernel.audit.stored import read_run, sound
+from truekernel.audit.stored import StoredRun, read_run, sound
 from truekernel.audit.summary import (
     Change,
     Counts,
@@ -38,7 +40,23 @@ from truekernel.numerics.statistics import LIMIT
 
 def summarise(run_dir: Path) -> Summary:
     """Everything that a report shows, from a run directory alone. Raises RunDirectoryError when it holds no run of this version."""
-    run = read_run(run_dir)
+    with _uncollected():
+        return _summarised(read_run(run_dir), run_dir)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No garbage collection meanwhile: it would look again and again at millions of objects that are all in use."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def _summarised(run: StoredRun, run_dir: Path) -> Summary:
     meta, problems, honest_records, records = run.meta, run.problems, run.honest, run.mutants
     bench = Bench(checker_room.resolve(meta["checkers"]), problems)
     mutants = unique_mutants(records, bench)

@@ -29,7 +29,7 @@ class Reach:
 
     block: int = 264
     rows: int = 8200
-    elements: int = 300_000
+    elements: int = 200_000
     looping: int = 1_150_000
     tiles: int = 4200
     operations: float = 2e6

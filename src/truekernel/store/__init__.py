@@ -13,6 +13,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import from_json
+
 from truekernel.errors import MachineError, RunDirectoryError
 
 FORMAT = 5
@@ -150,7 +152,7 @@ class Store:
 
     def _unpacked(self, kind: str, key: str, value: bytes) -> Any:
         try:
-            return json.loads(zlib.decompress(value))
+            return from_json(zlib.decompress(value))
         except (zlib.error, ValueError, TypeError, RecursionError) as error:
             raise damaged(self.directory, f"{kind} {key}: {error}") from error
 
