@@ -76,7 +76,7 @@ def test_shapes_that_a_tensor_can_not_have_are_left_out():
 def test_witness_cases_can_all_be_made_and_are_in_their_own_range_of_seeds():
     problem = problem_of(AXES, ("B", "N"))
     cases = witness_cases(problem)
-    assert 10 <= len(cases) - DRAWN_COUNT <= 29
+    assert 10 <= len(cases) - DRAWN_COUNT <= 40
     assert all(is_witness_seed(case.seed) for case in cases)
     assert len({case.id for case in cases}) == len(cases)
     for case in cases:

@@ -34,10 +34,18 @@ RECIPES: tuple[str, ...] = (
     "special",
     "ones",
     "zeros",
+    "near",
+    "decades",
 )
 """Base recipes in the order of the kernel's codes; the next code is that of whole numbers."""
 WHOLE = len(RECIPES)
-SECOND_STREAM: dict[str, str] = {"heavy": "tail", "sparse": "mask", "special": "special"}
+SECOND_STREAM: dict[str, str] = {
+    "heavy": "tail",
+    "sparse": "mask",
+    "special": "special",
+    "near": "near",
+    "decades": "decade",
+}
 """Purpose of the second word that a recipe looks at."""
 KEEPS_NONFINITE, ABSOLUTE, BOUNDED, SCALED = 1, 2, 4, 8
 DRAW = "tk_draw"

@@ -14,7 +14,7 @@ import numpy as np
 
 from truekernel.cases.normal_table import CELLS, half_normal_quantiles
 from truekernel.cases.philox import words
-from truekernel.numerics.formats import FORMATS
+from truekernel.numerics.formats import FORMATS, FloatFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,24 @@ def _integers(draw: Draw) -> np.ndarray:
     return (draw.words() % np.uint32(5)).astype(np.float64) - 2.0
 
 
+def _near(draw: Draw) -> np.ndarray:
+    form = FORMATS.get(draw.dtype, FORMATS["float32"])
+    steps = (draw.words("near") % np.uint32(4)).astype(np.float64)
+    return _ties(draw) * (1.0 + steps * 2.0 ** (1 - form.precision))
+
+
+def _decades(draw: Draw) -> np.ndarray:
+    form = FORMATS.get(draw.dtype, FORMATS["float32"])
+    word = draw.words("decade")
+    exponents = np.where(word & np.uint32(1), 0, (word >> np.uint32(1)).astype(np.int64) % decades(form))
+    return _normal(draw) * np.ldexp(1.0, -exponents)
+
+
+def decades(form: FloatFormat) -> int:
+    """Powers of two below 1 that a format has, subnormal numbers among them; at most what float64 scales by exactly."""
+    return min(form.precision - form.least_exponent, 1023)
+
+
 def _ramp(draw: Draw) -> np.ndarray:
     # Evenly spaced values would round alike in a running sum; the jitter makes rounding errors independent again.
     return (np.arange(draw.count) + _uniform(draw)) / max(draw.count, 1)
@@ -120,6 +138,15 @@ def recipes() -> dict[str, ValueRecipe]:
         ValueRecipe("sparse", "80 % zeros, the rest normal", _sparse, limit=4.5),
         ValueRecipe("constant", "one value in all elements of a tensor", _constant, limit=2.0),
         ValueRecipe("ties", "nine distinct values from -1 to 1", _ties),
+        ValueRecipe(
+            "near", "nine distinct values from -1 to 1 and their next three neighbours away from zero", _near, 1.5
+        ),
+        ValueRecipe(
+            "decades",
+            "half of the elements normal, the rest normal over powers of two down to subnormal",
+            _decades,
+            4.5,
+        ),
         ValueRecipe("integers", "whole numbers from -2 to 2, parameters too", _integers, 2.0, redraws_parameters=True),
         ValueRecipe("ramp", "increasing from 0 to 1 in memory order, unevenly", _ramp),
         ValueRecipe("subnormal", "subnormal numbers of the tensor's dtype, both signs", _subnormal),

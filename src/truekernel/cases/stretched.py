@@ -23,13 +23,14 @@ TILED: dict[str, AxisKind] = {"matmul": "feature", "convolution": "spatial", "at
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How long. `block`: more than the 256 threads of a block; `rows`: more than 1024 blocks of eight warps have, a warp for each; `elements`: of the largest tensor of "long";
+    """How long. `block`: more than the 256 threads of a block; `many`: elements of the largest tensor of "many", where rows are as long; `rows`: more than 1024 blocks of eight warps have, a warp for each; `elements`: of the largest tensor of "long";
     `looping`: the same for "long" in families of `LOOPING`, more than a grid of 1024 blocks takes at four elements a thread; `tiles`: more than 128 tiles of 32, and
     `operations` that tiled families may cost."""
 
     block: int = 264
+    many: int = 300_000
     rows: int = 8200
-    elements: int = 200_000
+    elements: int = 300_000
     looping: int = 1_150_000
     tiles: int = 4200
     operations: float = 2e6
@@ -40,7 +41,7 @@ Length = Callable[[str, int], int]
 
 
 def stretched(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, dict[str, int]]:
-    """Those of these shapes that a problem has, by name. `few`: lengths of the other axes. "many": batch axes longer than a block, and rows that are longer still where a problem has no other axis; "broad": feature axes longer than a block, or the last spatial axis where there are none; "long": one axis within a row so long that a thread takes hundreds of elements, and a
+    """Those of these shapes that a problem has, by name. `few`: lengths of the other axes. "many": batch axes longer than a block, and the longest row axis longer still where that is not too much; "broad": feature axes longer than a block, or the last spatial axis where there are none; "long": one axis within a row so long that a thread takes hundreds of elements, and a
     grid hundreds of blocks; "deep": the inner axis of matrix products of that kind; "crowd": as many rows of a few elements as `rows`, in families of `LOOPING`."""
     found = {
         "many": _many(problem, few, reach, length),
@@ -57,9 +58,12 @@ def _many(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length
     batches = [name for name in free if problem.axes[name].kind == "batch"]
     found = {**few, **{name: length(name, _whole(problem, name, reach.block)) for name in batches}}
     rows = [name for name in free if name not in batches]
-    if batches and len(rows) == 1 and problem.family not in TILED:
-        found[rows[0]] = length(rows[0], _whole(problem, rows[0], reach.block + 1))
-    return found
+    if not (batches and rows):
+        return found
+    name = _longest(problem, rows)
+    longer = {**found, name: length(name, _whole(problem, name, reach.block + 1))}
+    cheap = problem.family not in TILED or problem.flops(longer) <= reach.operations
+    return longer if cheap and _largest(problem, longer) <= reach.many else found
 
 
 def _broad(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:

@@ -66,6 +66,13 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("subnormal@1", "three"),
     ("subnormal@2", "three"),
     ("normal&parameters", "crowd"),
+    ("near", "medium"),
+    ("near", "above"),
+    ("decades", "three"),
+    ("decades&parameters", "medium"),
+    ("decades", "eight"),
+    ("sparse*18", "medium"),
+    ("sparse*20", "three"),
 )
 """Recipes and shapes, what kills most first."""
 DRAWN: tuple[str, ...] = (
@@ -92,14 +99,16 @@ def witness_cases(problem: Problem) -> list[Case]:
     shapes = witness_shapes(problem)
     special = any(spec.domain.nonfinite for spec in problem.inputs)
     floating = sum(spec.dtype in FORMATS for spec in problem.tensors)
-    long = (
-        "normal*20" if problem.family in TILED else "normal&parameters"
-    )  # attention's maxima matter where scores are large
     found: list[Case] = []
     for number, (recipe, shape) in enumerate(PLAN):
         if recipe == "special" and not special:
             continue
-        if shape in STRETCHED and (shape not in shapes or (shape == "long" and recipe != long)):
+        if shape in STRETCHED and shape not in shapes:
+            continue
+        if (recipe, shape) == (
+            "normal*20",
+            "long",
+        ) and problem.family not in TILED:  # of attention's scores only the largest matter
             continue
         place = parse_recipe(recipe).place
         if place is not None and (floating < 2 or place >= floating):

@@ -8,7 +8,7 @@ namespace truekernel_inputs {
 typedef unsigned long long Word;
 
 // Codes of recipes, in the order of truekernel/cases/device.py.
-enum Recipe { kUniform, kSigned, kNormal, kHeavy, kSparse, kConstant, kTies, kIntegers, kRamp, kSubnormal, kSpecial, kOnes, kZeros, kWhole };
+enum Recipe { kUniform, kSigned, kNormal, kHeavy, kSparse, kConstant, kTies, kIntegers, kRamp, kSubnormal, kSpecial, kOnes, kZeros, kNear, kDecades, kWhole };
 // Codes of element types, in the order of model.ITEM_BYTES.
 enum Dtype { kF32, kF16, kBf16, kF64, kI32, kI64, kU8 };
 enum Flags { kKeepsNonfinite = 1, kAbsolute = 2, kBounded = 4, kScaled = 8 };
@@ -58,6 +58,14 @@ static __device__ __forceinline__ double subnormal(unsigned word, int dtype) {
   return (word & 1 ? -1.0 : 1.0) * count * least;
 }
 
+static __device__ __forceinline__ double power_of_two(int exponent) { return __longlong_as_double((long long)(1023 + exponent) << 52); }
+
+// Spacing of the numbers from 1 on, and how many powers of two below 1 there are, of a type.
+static __device__ __forceinline__ double spacing(int dtype) {
+  return power_of_two(dtype == kF16 ? -10 : dtype == kBf16 ? -7 : dtype == kF64 ? -52 : -23);
+}
+static __device__ __forceinline__ int decades(int dtype) { return dtype == kF16 ? 25 : dtype == kBf16 ? 134 : dtype == kF64 ? 1023 : 150; }
+
 static __device__ __forceinline__ double drawn(int recipe, int dtype, unsigned word, unsigned other, Word element, Word count,
                                                const double *__restrict__ knots) {
   switch (recipe) {
@@ -76,6 +84,8 @@ static __device__ __forceinline__ double drawn(int recipe, int dtype, unsigned w
       if (pick > 2) return normal(word, knots);
       return __longlong_as_double(pick == 0 ? 0x7FF8000000000000LL : pick == 1 ? 0x7FF0000000000000LL : (long long)0xFFF0000000000000ULL);
     }
+    case kNear: return (double(word % 9) / 4.0 - 1.0) * (1.0 + double(other % 4) * spacing(dtype));
+    case kDecades: return normal(word, knots) * (other & 1 ? 1.0 : power_of_two(-int((other >> 1) % decades(dtype))));
     case kOnes: return 1.0;
     default: return 0.0;
   }
@@ -140,7 +150,7 @@ extern "C" __global__ void __launch_bounds__(256)
             double low, double high, unsigned long long span, long long lowest, int *outside) {
   using namespace truekernel_inputs;
   const Word blocks = (count + 3) / 4, stride = Word(gridDim.x) * kThreads;
-  const bool two = recipe == kHeavy || recipe == kSparse || recipe == kSpecial;
+  const bool two = recipe == kHeavy || recipe == kSparse || recipe == kSpecial || recipe == kNear || recipe == kDecades;
   for (Word b = Word(blockIdx.x) * kThreads + threadIdx.x; b < blocks; b += stride) {
     const Block first = philox(recipe == kConstant ? 0 : b, stream, seed);
     Block second = first;

@@ -12,17 +12,22 @@ namespace {
 
 constexpr size_t kSlack = tk::kPage;
 constexpr size_t kGap = size_t(16) << 20;  // inaccessible, between buffers
-constexpr uint8_t kCanary = 0x42;  // as float or bfloat16 48.6, as half 3.1: what strays in is big enough to be seen in a result
+constexpr uint64_t kAlignment = 256;
 
-size_t whole_pages(size_t bytes) { return (bytes + tk::kPage - 1) / tk::kPage * tk::kPage; }
+// What slack holds: as float 3.0, 12.1, 48.6 or 196, by turns, so that what strays in is big enough to be seen in a result, and does not cancel between buffers.
+constexpr uint8_t canary_of(uint32_t buffer) { return uint8_t(0x40 + buffer % 4); }
+
+size_t round_up(size_t bytes, size_t step) { return (bytes + step - 1) / step * step; }
+size_t whole_pages(size_t bytes) { return round_up(bytes, tk::kPage); }
 
 struct Buffer {
   uint64_t nbytes;
   uint32_t role;
-  char *mapping;     // kSlack bytes, then the data, then the slack behind it
+  char *mapping;     // kSlack bytes or more, then the data, then kSlack bytes and what its alignment leaves
   size_t mapped;     // whole pages
   size_t file_offset;
-  char *data() const { return mapping + kSlack; }
+  size_t before() const { return mapped - kSlack - round_up(nbytes, kAlignment); }
+  char *data() const { return mapping + before(); }
 };
 
 }  // namespace
@@ -103,7 +108,7 @@ extern "C" tk_arena *tk_arena_create(const tk_buffer_spec *specs, uint32_t count
     buffer.nbytes = specs[i].nbytes;
     buffer.role = specs[i].role;
     buffer.file_offset = arena->file_size;
-    buffer.mapped = kSlack + whole_pages(specs[i].nbytes + kSlack);
+    buffer.mapped = 2 * kSlack + whole_pages(specs[i].nbytes);
     arena->file_size += buffer.mapped;
     span += buffer.mapped + kGap;
   }
@@ -136,8 +141,8 @@ extern "C" tk_arena *tk_arena_create(const tk_buffer_spec *specs, uint32_t count
         mmap(next, buffer.mapped, protection, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file, off_t(buffer.file_offset)));
     next += buffer.mapped + kGap;
     char *contents = arena->pristine + buffer.file_offset;
-    memset(contents, kCanary, buffer.mapped);
-    memset(contents + kSlack, (buffer.role & 15) == TK_ZEROED ? 0 : 0xFF, buffer.nbytes);
+    memset(contents, canary_of(i), buffer.mapped);
+    memset(contents + buffer.before(), (buffer.role & 15) == TK_ZEROED ? 0 : 0xFF, buffer.nbytes);
     arena->first_write[i] = -1;
   }
   close(file);
@@ -145,7 +150,7 @@ extern "C" tk_arena *tk_arena_create(const tk_buffer_spec *specs, uint32_t count
 }
 
 extern "C" void *tk_arena_pristine(tk_arena *arena, uint32_t buffer) {
-  return arena->pristine + arena->buffers[buffer].file_offset + kSlack;
+  return arena->pristine + arena->buffers[buffer].file_offset + arena->buffers[buffer].before();
 }
 
 extern "C" void *tk_arena_address(const tk_arena *arena, uint32_t buffer) { return arena->buffers[buffer].data(); }
@@ -182,19 +187,14 @@ extern "C" void tk_arena_unlock(tk_arena *arena, uint32_t buffer) {
   arena->unlocked[buffer] = 1;
 }
 
-// First byte of [from, to) that is not a canary, or `to`.
-static const char *first_change(const char *from, const char *to) {
-  static char canary[kPage];
-  if (canary[0] != char(kCanary)) memset(canary, kCanary, sizeof canary);
-  while (from < to) {
-    const size_t n = size_t(to - from) < kPage ? size_t(to - from) : kPage;
-    if (memcmp(from, canary, n) != 0) {
-      while (*from == char(kCanary)) ++from;
-      return from;
-    }
-    from += n;
-  }
-  return to;
+// First byte of [from, to) that is not the canary, or `to`.
+static const char *first_change(const char *from, const char *to, uint8_t canary) {
+  for (; from < to && uintptr_t(from) % 8; ++from)
+    if (uint8_t(*from) != canary) return from;
+  const uint64_t eight = canary * 0x0101010101010101ull;
+  for (uint64_t word; from + 8 <= to && (memcpy(&word, from, 8), word == eight);) from += 8;
+  while (from < to && uint8_t(*from) == canary) ++from;
+  return from;
 }
 
 extern "C" uint32_t tk_arena_check(tk_arena *arena, tk_hazard *out, uint32_t capacity) {
@@ -207,14 +207,15 @@ extern "C" uint32_t tk_arena_check(tk_arena *arena, tk_hazard *out, uint32_t cap
       if (first < 0 && !arena->unlocked[i]) continue;
       if (first >= 0 && first < int64_t(buffer.nbytes) && found < capacity) out[found++] = {TK_HAZARD_INPUT, i, first};
     }
-    const char *before = first_change(buffer.mapping, data);
+    const uint8_t canary = canary_of(i);
+    const char *before = first_change(buffer.mapping, data, canary);
     if (before < data && found < capacity) {
       // The change nearest to the buffer tells more than the first.
-      while (data[-1] == char(kCanary) && data - 1 > before) --data;
+      while (uint8_t(data[-1]) == canary && data - 1 > before) --data;
       out[found++] = {TK_HAZARD_BEFORE, i, data - 1 - buffer.data()};
     }
     const char *limit = buffer.mapping + buffer.mapped;
-    const char *after = first_change(end, limit);
+    const char *after = first_change(end, limit, canary);
     if (after < limit && found < capacity) out[found++] = {TK_HAZARD_AFTER, i, after - buffer.data()};
   }
   return found;

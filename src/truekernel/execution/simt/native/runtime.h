@@ -131,8 +131,9 @@ void tk_module_reset(tk_module *);
 void tk_module_close(tk_module *);
 
 // ------------------------------------------------------------------------------------------------ buffers
-// An arena holds the buffers of one plan on one case. Each buffer: 256-byte aligned, at least 4 KiB of slack filled with a canary, an ordinary number in every float format, on
-// both sides, then inaccessible pages; the arena itself lies in a reservation so wide that a 32-bit index can't leave it.
+// An arena holds the buffers of one plan on one case. Each buffer: 256-byte aligned, 4 KiB of slack and less than an alignment more behind it, as much or more before
+// it, both filled with a canary that is an ordinary number in every float format, then inaccessible pages; the arena itself lies in a reservation so wide that a 32-bit
+// index can't leave it.
 typedef struct tk_arena tk_arena;
 
 enum tk_role {
