@@ -112,7 +112,10 @@ def _clock_parent() -> None:
         (mutation, ("mutants",)),
         (setup, ("_cases", "_honest", "_built", "_spreads", "case_gates", "vacuous_pairs", "_eager")),
         (builds, ("plans_of", "alone", "drop")),
-        (trials, ("_run", "_with_first_witness", "_repeated", "_kills", "_search", "_survivor", "_shown_again", "ask")),
+        (
+            trials,
+            ("_run", "_suites_and_first_witness", "_repeated", "_kills", "_search", "_survivor", "_shown_again", "ask"),
+        ),
         (stage.Stage, ("_prepare", "execute", "outputs")),
         (library.Library, ("code_hash",)),
         (server.Server, ("run", "_sound", "_shared", "_left_sound", "forget")),

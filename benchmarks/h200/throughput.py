@@ -30,6 +30,8 @@ import profiled
 from audit import Busy
 
 CORES = len(os.sched_getaffinity(0))
+GPU_PROCESSES = 3
+"""More wait for each other: a GPU gives contexts slices of its time, and making one needs many."""
 CASES = 10
 CHUNK = 48
 CHECKERS = ("kernelbench", "kernelbench-verified", "exact-official", "truekernel")
@@ -77,6 +79,7 @@ def one_share(job: tuple[dict[str, list[str]], int, str, float]) -> dict[str, An
 
     from truekernel import checkers as checker_room
     from truekernel import corpus, mutation
+    from truekernel.audit.builds import ahead
     from truekernel.audit.setup import _tolerances, _union
     from truekernel.audit.trials import STRAYING
     from truekernel.checkers import accepts
@@ -118,48 +121,52 @@ def one_share(job: tuple[dict[str, list[str]], int, str, float]) -> dict[str, An
                 break
         ready(Path(folder) / "ready", processes)
         begun, before = time.time(), server.workers_ended.copy()
+        ended = begun
         profiled.reset()
-        for stage, plans, base, requests, suites, mutants in prepared:
+        chunks = [(row, row[-1][at : at + CHUNK]) for row in prepared for at in range(0, len(row[-1]), CHUNK)]
+        seen: dict[int, set[str]] = {id(row): {row[2].code_hash() + row[1].digest} for row in prepared}
+
+        def compiled(item: tuple[Any, list[Any]]) -> tuple[list[Any], list[Any]]:
+            (stage, plans, *_), chunk = item
+            each = []
+            for mutant in chunk:
+                try:
+                    each.append(plans if mutant.file == "cu" else stage.plans(mutant.source, mutant.plan_source))
+                except Exception:
+                    each.append(None)
+            pairs = [(m, p) for m, p in zip(chunk, each, strict=True) if p is not None]
+            return pairs, device.alone([Source(m.source, p.kernels) for m, p in pairs])
+
+        for (row, chunk), (pairs, libraries) in ahead(chunks, compiled, device.ahead):
+            stage, plans, _, requests, suites, _ = row
             series = [
                 sum(1 << k for k, s in enumerate(suites.values()) if any(c.id == r[0] for c in s)) for r in requests
             ]
-            seen = {base.code_hash() + plans.digest}
-            for at in range(0, len(mutants), CHUNK):
-                if time.time() - begun > most_seconds:
-                    break
-                chunk = mutants[at : at + CHUNK]
-                counts["mutants"] += len(chunk)
-                each = []
-                for mutant in chunk:
-                    try:
-                        same = mutant.file == "cu"
-                        each.append(plans if same else stage.plans(mutant.source, mutant.plan_source))
-                    except Exception:
-                        each.append(None)
-                        counts["refused"] += 1
-                pairs = [(m, p) for m, p in zip(chunk, each, strict=True) if p is not None]
-                libraries = device.alone([Source(m.source, p.kernels) for m, p in pairs])
-                for (_, own), library in zip(pairs, libraries, strict=True):
-                    if isinstance(library, str):
-                        counts["stillborn"] += 1
-                        continue
-                    code = library.code_hash() + own.digest
-                    if code in seen:
-                        counts["the same as another"] += 1
-                        continue
-                    seen.add(code)
-                    found = stage.execute(library, 0, own, requests, series)
-                    counts["executions"] += len(found)
-                    counts["executed"] += 1
-                    by_request = {(e.case_id, e.configuration): e for e in found}
-                    for title, checker in checkers.items():
-                        verdict = accepts(checker, suites[title], by_request, device.schedules).verdict
-                        counts[f"{title}: {verdict}"] += 1
-                    counts.update({e.outcome.status for e in found} - {"ok"})
-                    server.release(library)
-                for own in {p.digest: p for _, p in pairs if p.digest != plans.digest}.values():
-                    stage.release(own)
-        ended = time.time()
+            if time.time() - begun > most_seconds:
+                break
+            counts["mutants"] += len(chunk)
+            counts["refused"] += len(chunk) - len(pairs)
+            for (_, own), library in zip(pairs, libraries, strict=True):
+                if isinstance(library, str):
+                    counts["stillborn"] += 1
+                    continue
+                code = library.code_hash() + own.digest
+                if code in seen[id(row)]:
+                    counts["the same as another"] += 1
+                    continue
+                seen[id(row)].add(code)
+                found = stage.execute(library, 0, own, requests, series)
+                counts["executions"] += len(found)
+                counts["executed"] += 1
+                by_request = {(e.case_id, e.configuration): e for e in found}
+                for title, checker in checkers.items():
+                    verdict = accepts(checker, suites[title], by_request, device.schedules).verdict
+                    counts[f"{title}: {verdict}"] += 1
+                counts.update({e.outcome.status for e in found} - {"ok"})
+                server.release(library)
+            for own in {p.digest: p for _, p in pairs if p.digest != plans.digest}.values():
+                stage.release(own)
+            ended = time.time()
         profiled.write("parent")
         return {"begun": begun, "ended": ended, "counts": counts, "contexts lost": server.workers_ended - before}
 
@@ -168,7 +175,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mutants", type=int, default=4000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--processes", type=int, default=CORES, help="that share the GPU")
+    parser.add_argument("--processes", type=int, default=GPU_PROCESSES, help="that share the GPU")
     parser.add_argument("--most-seconds", type=float, default=1e9, help="begin no further chunk after that long")
     parser.add_argument("--profile", type=Path, help="put clocks around the parts; profiled.py FOLDER shows them")
     parser.add_argument("--out", type=Path, default=Path("results/h200/throughput.json"))

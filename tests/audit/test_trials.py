@@ -83,26 +83,19 @@ def gpu(setup, monkeypatch):
     return setup
 
 
-def test_first_witness_beside_the_suites_changes_nothing(setup, mutants, gpu, monkeypatch):
-    together = trials.run_chunk(gpu, "mse_loss", mutants, {})
-    monkeypatch.undo()
-    apart = trials.run_chunk(setup, "mse_loss", mutants, {})
-    assert [r.status for r in together] == [r.status for r in apart]
-
-    def seen(records):
-        return [
-            (
-                [(e.case_id, e.configuration, e.output_hash) for e in r.executions],
-                r.witness and r.witness.model_dump(exclude={"element"}),
-                r.quarantine,
-                r.survivor_confirmed,
-                r.repeats,
-            )
-            for r in records
-            if r.status == "ran"
+def test_first_witness_beside_the_suites_changes_nothing(setup, mutants):
+    compilation = trials.builds.compiled(setup, "mse_loss", mutants)
+    first = setup.witness_requests[:1]
+    for own in compilation.builds.values():
+        both = [
+            setup.stage.execute(own.library, own.variant, own.plans, setup.requests, setup.series(setup.requests)),
+            setup.stage.execute(own.library, own.variant, own.plans, first, [1]),
         ]
-
-    assert seen(together) == seen(apart)
+        together = trials._suites_and_first_witness(setup, own)
+        assert [[(e.case_id, e.outcome.status, e.output_hash) for e in part] for part in together] == [
+            [(e.case_id, e.outcome.status, e.output_hash) for e in part] for part in both
+        ]
+    trials.builds.drop(setup, compilation.builds)
 
 
 def test_what_differs_from_run_to_run_is_repeated_and_its_kills_are_counted(mutants, gpu, monkeypatch):

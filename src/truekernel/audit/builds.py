@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from truekernel.errors import PlanError
 from truekernel.execution.backend import Compiled
@@ -16,6 +18,10 @@ if TYPE_CHECKING:
     from truekernel.audit.setup import Base, ProblemSetup
 
 
+T = TypeVar("T")
+R = TypeVar("R")
+
+
 @dataclass(frozen=True, slots=True)
 class Build:
     """A mutant that can be executed: variant of a library, with its launch plans."""
@@ -23,6 +29,43 @@ class Build:
     library: Compiled
     variant: int
     plans: Plans
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """A chunk's mutants with their launch plans and libraries, by id; and why others have none."""
+
+    plans: Mapping[str, Plans]
+    builds: Mapping[str, Build]
+    refused: Mapping[str, str]
+
+
+def compiled(setup: ProblemSetup, program: str, mutants: Sequence[Mutant]) -> Compilation:
+    """Plan and compile a chunk. May run in a thread while earlier chunks execute."""
+    plans, refused = plans_of(setup, setup.bases[program], mutants)
+    own, failures = alone(setup.device, [m for m in mutants if m.id in plans], plans)
+    return Compilation(plans, own, refused | failures)
+
+
+def ahead(items: Iterable[T], work: Callable[[T], R], count: int) -> Iterator[tuple[T, R]]:
+    """Each item with `work(item)`, in order; up to `count` items are worked on in threads while the caller is busy with one before, none when it is 0."""
+    if count == 0:
+        yield from ((item, work(item)) for item in items)
+        return
+    pending: deque[tuple[T, Future[R]]] = deque()
+    with ThreadPoolExecutor(count) as threads:
+        try:
+            for item in items:
+                pending.append((item, threads.submit(work, item)))
+                if len(pending) > count:
+                    first, future = pending.popleft()
+                    yield first, future.result()
+            while pending:
+                first, future = pending.popleft()
+                yield first, future.result()
+        finally:
+            for _, future in pending:
+                future.cancel()
 
 
 def plans_of(setup: ProblemSetup, base: Base, mutants: Sequence[Mutant]) -> tuple[dict[str, Plans], dict[str, str]]:

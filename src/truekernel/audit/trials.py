@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from truekernel.audit import builds
-from truekernel.audit.builds import Build
+from truekernel.audit.builds import Build, Compilation
 from truekernel.audit.callables import ask
 from truekernel.audit.hazards import add_hazards
 from truekernel.audit.records import MutantRecord, Witness, WorstElement
@@ -32,15 +32,21 @@ REPEATS = 20
 """Repetitions of a mutant on a GPU that does not give the same bits twice."""
 
 
-def run_chunk(setup: ProblemSetup, program: str, mutants: Sequence[Mutant], seen: dict[str, str]) -> list[MutantRecord]:
-    """Records of `mutants`, in their order. `seen`: code hash -> first mutant that has it; what this chunk finds is added."""
+def run_chunk(
+    setup: ProblemSetup,
+    program: str,
+    mutants: Sequence[Mutant],
+    seen: dict[str, str],
+    compilation: Compilation | None = None,
+) -> list[MutantRecord]:
+    """Records of `mutants`, in their order. `seen`: code hash -> first mutant that has it; what this chunk finds is added. `compilation`: of these mutants, where it was made ahead."""
     base = setup.bases[program]
     records: dict[str, MutantRecord] = {}
-    plans, refused = builds.plans_of(setup, base, mutants)
-    own, failures = builds.alone(setup.device, [m for m in mutants if m.id in plans], plans)
+    compilation = compilation or builds.compiled(setup, program, mutants)
+    plans, own = compilation.plans, compilation.builds
     unique: list[tuple[Mutant, str]] = []
     for mutant in mutants:
-        why = refused.get(mutant.id) or failures.get(mutant.id)
+        why = compilation.refused.get(mutant.id)
         if why is not None:
             records[mutant.id] = _still(setup, mutant, "stillborn", compile_error=why)
             continue

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 from truekernel import checkers as checker_room
 from truekernel import mutation
+from truekernel.audit import builds
+from truekernel.audit.builds import Compilation
 from truekernel.audit.plan import known_programs
 from truekernel.audit.records import MutantRecord
 from truekernel.audit.setup import ProblemSetup, set_up
@@ -45,11 +47,13 @@ def audit_problem(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         any(setup.stage.watch(base.library, base.plans, setup.requests[0][0]) for base in setup.bases.values())
         yield {"kind": "problem", "records": {setup.problem.name: setup.record.document()}}
         yield {"kind": "honest", "records": {record.id: record.document() for record in setup.honest}}
-        for name in job["programs"]:
-            wanted = set(job["mutants"].get(name, ()))
-            rules = [mutation.rules()[rule] for rule in job["rules"]]
-            mutants = [m for m in mutation.mutants(programs[name], rules) if m.id in wanted]
-            yield from _program(setup, name, mutants, job["known"])
+        rules = [mutation.rules()[rule] for rule in job["rules"]]
+        chunks = [
+            (name, chunk)
+            for name in job["programs"]
+            for chunk in _chunks(mutation.mutants(programs[name], rules), set(job["mutants"].get(name, ())))
+        ]
+        yield from _mutants(setup, chunks, job["known"])
 
 
 @contextlib.contextmanager
@@ -70,17 +74,28 @@ def _give_back() -> None:
         ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
-def _program(
-    setup: ProblemSetup, program: str, mutants: Sequence[Mutant], known: Mapping[str, str]
-) -> Iterator[dict[str, Any]]:
+def _chunks(mutants: Sequence[Mutant], wanted: set[str]) -> list[list[Mutant]]:
     """Chunks always hold the same mutants, so that a resumed run decides duplicates as an undisturbed one does."""
-    seen: dict[str, str] = {}
-    pending = iter(mutants)
-    while chunk := list(islice(pending, CHUNK)):
+    chosen = [mutant for mutant in mutants if mutant.id in wanted]
+    return [chosen[at : at + CHUNK] for at in range(0, len(chosen), CHUNK)]
+
+
+def _mutants(
+    setup: ProblemSetup, chunks: Sequence[tuple[str, list[Mutant]]], known: Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    """Records of all mutants that are not known, chunk by chunk."""
+    seen: dict[str, dict[str, str]] = defaultdict(dict)
+
+    def left(chunk: Sequence[Mutant]) -> list[Mutant]:
+        return [mutant for mutant in chunk if mutant.id not in known]
+
+    def compiled(item: tuple[str, list[Mutant]]) -> Compilation:
+        return builds.compiled(setup, item[0], left(item[1]))
+
+    for (program, chunk), compilation in builds.ahead(chunks, compiled, setup.device.ahead):
         for mutant in chunk:
             if known.get(mutant.id):
-                seen.setdefault(known[mutant.id], mutant.id)
-        left = [mutant for mutant in chunk if mutant.id not in known]
-        if left:
-            records: list[MutantRecord] = run_chunk(setup, program, left, seen)
+                seen[program].setdefault(known[mutant.id], mutant.id)
+        if left(chunk):
+            records: list[MutantRecord] = run_chunk(setup, program, left(chunk), seen[program], compilation)
             yield {"kind": "mutant", "records": {record.id: record.document() for record in records}}

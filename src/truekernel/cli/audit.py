@@ -16,6 +16,9 @@ DEFAULT_RUN = Path("runs/audit")
 _Plain = Parameter(negative="")
 _Whole = Parameter(converter=whole)
 
+GPU_WORKERS = 3
+"""More wait for each other: a GPU gives contexts slices of its time, and making one takes many. Their compile processes use the other cores."""
+
 
 def audit(
     *,
@@ -67,7 +70,7 @@ def audit(
     seed
         Seed of the sample.
     workers
-        Worker processes. Default: one for each processor.
+        Worker processes. Default: one for each processor, three on a GPU.
     device
         Where kernels are executed: on this machine's processors, on an NVIDIA GPU, or on both, which tells where they disagree.
     sanitise
@@ -104,7 +107,7 @@ def audit(
         rules=names_of(rules),
         sample=sample,
         seed=seed,
-        workers=len(os.sched_getaffinity(0)) if workers is None else workers,
+        workers=_workers(workers, "cpu" if device == "cpu" else "cuda"),
         device="cpu" if device == "cpu" else "cuda",
         sanitise=sanitise,
         kernelbench=kernelbench,
@@ -113,7 +116,8 @@ def audit(
     )
     with shown_progress() as progress:
         if both:
-            run_audit(replace(options, run_dir=run / "cpu", device="cpu", sanitise=False), progress)
+            here = replace(options, run_dir=run / "cpu", device="cpu", workers=_workers(workers, "cpu"), sanitise=False)
+            run_audit(here, progress)
         summary = run_audit(options, progress)
     if both:
         from truekernel.audit.device_comparison import compare, write
@@ -123,3 +127,8 @@ def audit(
         write(found, run / "comparison.json")
         print_comparison(found, console(error=json))
     return print_report(summary, html=html or run / "report.html", json=json, fail_over=fail_over)
+
+
+def _workers(asked: int | None, device: str) -> int:
+    cores = len(os.sched_getaffinity(0))
+    return asked if asked is not None else cores if device == "cpu" else min(GPU_WORKERS, cores)

@@ -61,6 +61,11 @@ class Device(Protocol):
         """Whether `checked` means something here."""
         ...
 
+    @property
+    def ahead(self) -> int:
+        """How many chunks of mutants to compile while one is executed: 0 where both are work of the same processors."""
+        ...
+
     def label(self) -> str:
         """Compiler and machine in one line. Raises when programs can't be executed here."""
         ...
@@ -91,6 +96,7 @@ class Cpu:
     name: DeviceName = "cpu"
     schedules: tuple[Schedule, ...] = SCHEDULES
     sanitises: bool = True
+    ahead: int = 0
 
     def label(self) -> str:
         """The C++ compiler. Raises CompilerMissingError."""
@@ -139,6 +145,7 @@ class Cuda:
     name: DeviceName = "cuda"
     schedules: tuple[Schedule, ...] = ("gpu",)
     sanitises: bool = False
+    ahead: int = 2
     processes: int = 2
     sanitise: bool = False
 

@@ -11,9 +11,13 @@ from truekernel.execution.cuda.nvrtc import Nvrtc, NvrtcMissing
 from truekernel.execution.cuda.options import Options
 from truekernel.execution.cuda.wire import Channel, ClosedError, Message
 
+BEHIND = 10
+"""Niceness: compilers fill all processors, and those that feed the GPU come first."""
+
 
 def main() -> None:
     """Serve the parent until it has gone."""
+    os.nice(BEHIND)
     channel = Channel(os.dup(0), os.dup(1))
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)

@@ -24,8 +24,8 @@ from truekernel.numerics.expected import Expected
 from truekernel.numerics.statistics import RHO_LADDER
 
 DEFAULT_SECONDS = 20.0
-LEAST_SECONDS = 4.0
-"""Several processes take turns on a GPU, and all wait while one makes a context: shorter limits would catch kernels that only had to wait."""
+LEAST_SECONDS = 1.0
+"""Several processes take turns on a GPU, and all wait while one makes a context: shorter limits would catch kernels that only had to wait. What hangs costs three times that."""
 SENTINEL_RUNS = 16
 """What does not give the same bits so many times is no sentinel."""
 SCHEDULES: tuple[Schedule, ...] = ("gpu",)
