@@ -195,7 +195,7 @@ def recipe_strings() -> str:
         "| large | a little more than the audit length, twice that on spatial axes |",
         f"| many | at least {witness.REACH.block} on batch axes, all else a few |",
         f"| broad | at least {witness.REACH.block} on feature axes, or the last spatial axis where there are none, all else a few |",
-        f"| crowd | at least {witness.REACH.rows} rows of two steps, for {', '.join(stretched.LOOPING)} |",
+        f"| crowd | rows of two steps: at least {witness.REACH.rows} for {', '.join(stretched.LOOPING)}, at least {witness.REACH.blocks} for others but {', '.join(stretched.TILED)} and pooling |",
         f"| drawn | up to {witness.DRAWN_COUNT} shapes drawn at random from the problem's name: all axes short, or some near a multiple of 8 |",
         f"| long | one axis within a row so long that a thread takes hundreds of elements, or at most {witness.REACH.tiles} for {', '.join(stretched.TILED)}; all else a few |",
         "| ten, tail | rows of ten; and one more than a multiple of 128 or 16 on reduction and feature axes; all else a few |",

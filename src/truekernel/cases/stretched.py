@@ -23,13 +23,14 @@ TILED: dict[str, AxisKind] = {"matmul": "feature", "convolution": "spatial", "at
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How long. `block`: more than the 256 threads of a block; `many`: elements of the largest tensor of "many", where rows are as long; `rows`: more than 1024 blocks of eight warps have, a warp for each; `elements`: of the largest tensor of "long";
+    """How long. `block`: more than the 256 threads of a block; `many`: elements of the largest tensor of "many", where rows are as long; `rows`: more than 1024 blocks of eight warps have, a warp for each; `blocks`: more than a grid that is cut at 512, a block for each; `elements`: of the largest tensor of "long";
     `looping`: the same for "long" in families of `LOOPING`, more than a grid of 1024 blocks takes at four elements a thread; `tiles`: more than 128 tiles of 32, and
     `operations` that tiled families may cost."""
 
     block: int = 264
     many: int = 300_000
     rows: int = 8200
+    blocks: int = 530
     elements: int = 300_000
     looping: int = 1_150_000
     tiles: int = 4200
@@ -42,7 +43,7 @@ Length = Callable[[str, int], int]
 
 def stretched(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, dict[str, int]]:
     """Those of these shapes that a problem has, by name. `few`: lengths of the other axes. "many": batch axes longer than a block, and the longest row axis longer still where that is not too much; "broad": feature axes longer than a block, or the last spatial axis where there are none; "long": one axis within a row so long that a thread takes hundreds of elements, and a
-    grid hundreds of blocks; "deep": the inner axis of matrix products of that kind; "crowd": as many rows of a few elements as `rows`, in families of `LOOPING`."""
+    grid hundreds of blocks; "deep": the inner axis of matrix products of that kind; "crowd": as many rows of a few elements as `rows` in families of `LOOPING`, as `blocks` in others but tiled and pooling ones."""
     found = {
         "many": _many(problem, few, reach, length),
         "broad": _broad(problem, few, reach, length),
@@ -102,9 +103,10 @@ def _deep(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length
 
 def _crowd(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
     batches = [name for name in _free(problem) if problem.axes[name].kind == "batch"]
-    if problem.family not in LOOPING or not batches:
+    if not batches or problem.family in (*TILED, "pooling"):
         return dict(few)
-    return {**few, batches[0]: length(batches[0], _whole(problem, batches[0], reach.rows))}
+    rows = reach.rows if problem.family in LOOPING else reach.blocks
+    return {**few, batches[0]: length(batches[0], _whole(problem, batches[0], rows))}
 
 
 def _free(problem: Problem) -> list[str]:

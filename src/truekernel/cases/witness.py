@@ -73,6 +73,9 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("decades", "eight"),
     ("sparse*18", "medium"),
     ("sparse*20", "three"),
+    ("normal+300", "long"),
+    ("subnormal@2", "past"),
+    ("subnormal@2", "eight"),
 )
 """Recipes and shapes, what kills most first."""
 DRAWN: tuple[str, ...] = (
