@@ -83,6 +83,7 @@ def one_share(job: tuple[dict[str, list[str]], int, str, float]) -> dict[str, An
     from truekernel.audit.setup import _tolerances, _union
     from truekernel.audit.trials import STRAYING
     from truekernel.checkers import accepts
+    from truekernel.errors import PlanError
     from truekernel.execution import cuda
     from truekernel.execution.cuda.compile import compilers
     from truekernel.trial.devices import Cuda, Source
@@ -132,7 +133,7 @@ def one_share(job: tuple[dict[str, list[str]], int, str, float]) -> dict[str, An
             for mutant in chunk:
                 try:
                     each.append(plans if mutant.file == "cu" else stage.plans(mutant.source, mutant.plan_source))
-                except Exception:
+                except PlanError:
                     each.append(None)
             pairs = [(m, p) for m, p in zip(chunk, each, strict=True) if p is not None]
             return pairs, device.alone([Source(m.source, p.kernels) for m, p in pairs])
