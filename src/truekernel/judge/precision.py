@@ -176,7 +176,9 @@ def _stored_narrow(problem: Problem, seen: Sequence[tuple[Step, Sequence[torch.T
 
 
 def allowing(problem: Problem, steps: Sequence[Step], declared: str) -> list[Step]:
-    """The steps with error scales that a declared lower precision may show: root of the sum of squares of the scale and of the root mean square error of twins rounded at random."""
+    """The steps with error scales that a declared lower precision may show: root of the sum of squares of the scale, of the root mean square error of twins rounded at random, and of the
+    error of the twin rounded to nearest. The last matters where neighbours round alike, as along a ramp: their errors add up, those of random roundings do not.
+    """
     base = native(problem)
     chosen = next((p for p in BELOW.get(base, ()) if p.name == declared), None)
     if chosen is None:
@@ -186,15 +188,27 @@ def allowing(problem: Problem, steps: Sequence[Step], declared: str) -> list[Ste
     for step in steps:
         squares = [torch.zeros(want.shape, dtype=torch.float64) for want in step.expected]
         for _ in range(TRIALS):
-            for total, output, want in zip(squares, twin(problem, step, chosen, generator), step.expected, strict=True):
-                error = output.to(TORCH_DTYPES[want.dtype]).double() - want.truth
-                total.add_(torch.where(error.isfinite(), error, 0.0).square())
+            for total, error in zip(squares, _strays(step, twin(problem, step, chosen, generator)), strict=True):
+                total.add_(error.square())
+        unrounded = dataclasses.replace(chosen, outputs=False)
+        nearest = _strays(step, twin(problem, step, unrounded))
         widened = [
-            dataclasses.replace(want, scale=torch.hypot(want.scale, UNCERTAIN * _pooled(total / TRIALS, want)))
-            for want, total in zip(step.expected, squares, strict=True)
+            dataclasses.replace(
+                want, scale=want.scale.hypot(UNCERTAIN * _pooled(total / TRIALS, want)).hypot(error.abs())
+            )
+            for want, total, error in zip(step.expected, squares, nearest, strict=True)
         ]
         found.append(dataclasses.replace(step, expected=widened))
     return found
+
+
+def _strays(step: Step, outputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """Float64 errors of outputs as they would be stored; 0 where one is not finite."""
+    errors = [
+        output.to(TORCH_DTYPES[want.dtype]).double() - want.truth
+        for output, want in zip(outputs, step.expected, strict=True)
+    ]
+    return [torch.where(error.isfinite(), error, 0.0) for error in errors]
 
 
 def _pooled(variance: torch.Tensor, want: Expected) -> torch.Tensor:
