@@ -120,6 +120,15 @@ def test_hash_ignores_names_and_lines_and_sees_constants_and_instructions():
     assert compiled(BLOCK_SUM, "vadd<3>", fma=False).code_hash() != plain
 
 
+def test_hash_sees_launch_bounds():
+    # No machine code of a CPU depends on them, but a GPU refuses launches of more threads.
+    bounded = VADD.replace("__global__ void vadd", "__global__ void __launch_bounds__(256) vadd")
+    assert bounded != VADD
+    hashes = [compiled(text, "vadd").code_hash() for text in (VADD, bounded, bounded.replace("256", "256 / 2"))]
+    assert len(set(hashes)) == 3
+    assert compiled(bounded.replace("256", "128 * 2"), "vadd").code_hash() == hashes[1]
+
+
 def test_hash_of_one_kernel_does_not_see_another():
     other = VADD + "__global__ void other(float* c) { c[0] = 1.0f; }\n"
     changed = other.replace("1.0f", "2.0f")

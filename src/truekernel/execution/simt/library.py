@@ -49,13 +49,14 @@ class Library:
     def code_hash(self, kernels: Iterable[str] | None = None, member: int = 0) -> str:
         """Hash of the machine code of `kernels` (default: all) and of all that they call, 16 hex digits.
 
-        Names, addresses and line tables do not count; local constants do. Equal sources compiled alone, or as members of a batch,
+        Names, addresses and line tables do not count; local constants and launch bounds do. Equal sources compiled alone, or as members of a batch,
         hash equal under the same compiler and options.
         """
         from truekernel.execution.simt.machine_code import code_hash
 
         wanted = self.kernels if kernels is None else tuple(kernels)
-        symbols = [f"{entry_symbol(member, self.kernels.index(kernel))}_entry" for kernel in wanted]
+        entries = [entry_symbol(member, self.kernels.index(kernel)) for kernel in wanted]
+        symbols = [f"{entry}_{part}" for entry in entries for part in ("entry", "bound")]
         return code_hash(self.object_path.read_bytes(), symbols)
 
     def close(self) -> None:

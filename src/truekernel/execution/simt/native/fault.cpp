@@ -22,6 +22,7 @@ Settings *settings;
 Limits limits;
 static long tick_microseconds;
 static const long kTick = 2000, kFastTick = 200;  // microseconds
+static const double kMostAlone = 0.1;              // seconds that a thread may compute before others get their turn
 
 double cpu_seconds() {
   timespec now;
@@ -201,17 +202,20 @@ static bool in_device_code(uint64_t pc) {
 }
 
 // A thread that has not let others run for a while: does it spin, waiting for one of them?
-static void maybe_preempt(ucontext_t *context) {
+static void maybe_preempt(ucontext_t *context, double now) {
   static uint64_t last_switches;
   static greg_t last[16];
-  static unsigned same_thread;
+  static bool seen;
+  static double since, last_tick;  // CPU time: a machine that is busy elsewhere must not change the order of threads
   greg_t *registers = context->uc_mcontext.gregs;
   const auto pc = uint64_t(registers[REG_RIP]);
-  const bool stayed = counts.switches == last_switches && same_thread;
-  const bool same = stayed && !memcmp(last, registers, sizeof last);
+  const bool stayed = counts.switches == last_switches && seen;
+  const bool same = stayed && now - last_tick > kFastTick / 2e6 && !memcmp(last, registers, sizeof last);
   memcpy(last, registers, sizeof last);
   last_switches = counts.switches;
-  same_thread = stayed ? same_thread + 1 : 1;
+  if (!stayed) since = now;
+  last_tick = now;
+  seen = true;
   if (!in_device_code(pc)) return;
   last_kernel_pc = pc;
   if (no_preemption) return;
@@ -225,8 +229,8 @@ static void maybe_preempt(ucontext_t *context) {
   // the order of threads does not depend on the clock.
   // In checked libraries polls are counted, which does not depend on the clock.
   if (checking) return;
-  if (!same && long(same_thread) * tick_microseconds < 100000) return;
-  same_thread = 0;
+  if (!same && now - since < kMostAlone) return;
+  seen = false;
   set_tick(kFastTick);
   auto top = reinterpret_cast<uint64_t *>(stack - 128);
   *--top = pc;
@@ -236,13 +240,14 @@ static void maybe_preempt(ucontext_t *context) {
 
 static void on_tick(ucontext_t *context) {
   if (!limits.running) return;
-  if (cpu_seconds() - limits.started > limits.cpu_seconds) {
+  const double now = cpu_seconds();
+  if (now - limits.started > limits.cpu_seconds) {
     Place place;
     place.pc = uint64_t(context->uc_mcontext.gregs[REG_RIP]);
     if (active_module && !in_device_code(place.pc) && last_kernel_pc) place.pc = last_kernel_pc;
     fail(TK_TIMEOUT, place, "more than %.3g s of CPU time", limits.cpu_seconds);
   }
-  if (in_launch && block && active_module) maybe_preempt(context);
+  if (in_launch && block && active_module) maybe_preempt(context, now);
 }
 
 static void on_signal(int signal, siginfo_t *info, void *data) {

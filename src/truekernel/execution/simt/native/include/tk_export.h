@@ -39,11 +39,13 @@ struct Signature<void (*)(Args...)> {
     using tk_signature = tk_detail::Signature<tk_function_type>;                                                    \
     tk_signature::call(kernel, args, std::make_index_sequence<tk_signature::count>{});                              \
   }                                                                                                                 \
+  extern "C" __attribute__((used)) const uint32_t symbol##_bound;                                                   \
+  const uint32_t symbol##_bound = max_threads;                                                                      \
   extern "C" __attribute__((visibility("default"), used)) const tk_kernel symbol;                                   \
   const tk_kernel symbol = {symbol##_entry,                                                                         \
                             (const void *)static_cast<decltype(&__VA_ARGS__)>(&__VA_ARGS__),                        \
                             #__VA_ARGS__,                                                                           \
                             tk_detail::Signature<decltype(&__VA_ARGS__)>::count,                                    \
                             tk_detail::Signature<decltype(&__VA_ARGS__)>::sizes,                                    \
-                            max_threads,                                                                            \
+                            symbol##_bound,                                                                         \
                             TK_IS_CHECKED};
