@@ -39,11 +39,12 @@ def commands() -> str:
     for command in COMMANDS:
         out = io.StringIO()
         console = Console(file=out, width=110, color_system=None)
-        application()([command.__name__, "--help"], console=console)
+        name = command.__name__.replace("_", "-")
+        application()([name, "--help"], console=console)
         text = out.getvalue().split("Exit codes:")[0]
         parts += [
             "",
-            f"## truekernel {command.__name__}",
+            f"## truekernel {name}",
             "",
             "```",
             "\n".join(map(str.rstrip, text.strip().splitlines())),

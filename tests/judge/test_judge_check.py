@@ -38,6 +38,7 @@ def test_a_right_model(linear):
     assert all(case.verdict == "accept" and case.output_sha256 for case in verdict.cases)
     assert any(case.follows and not case.near for case in verdict.cases) and any(case.near for case in verdict.cases)
     assert all(wall.up for wall in verdict.walls if wall.name != "control groups")
+    assert verdict.state == ()
     assert any("GPU" in text for text in verdict.not_covered)
 
 
@@ -92,6 +93,29 @@ def test_wrong_models(linear, result, said):
 def test_a_model_that_hangs(linear):
     verdict = judged(linear, model("__import__('time').sleep(60)"), call_seconds=1.0)
     assert verdict.word == "wrong" and "within 1 seconds" in verdict.why
+
+
+def test_state_that_is_changed_is_told(linear):
+    text = "import torch\ntorch.backends.cudnn.benchmark = True\ntorch.allclose = lambda *a, **k: True\n" + model(
+        "self.run(x)"
+    )
+    text += (
+        "\n    def run(self, x):\n        import os\n        os.environ['NVIDIA_TF32_OVERRIDE'] = '1'\n"
+        "        torch.set_flush_denormal(True)\n        return torch.tanh(self.linear(x))\n"
+    )
+    found = {(change.stage, change.name) for change in judged(linear, text).state}
+    assert found == {
+        ("import", "numeric.cudnn_benchmark"),
+        ("import", "callables.torch.allclose"),
+        ("calls", "environment.NVIDIA_TF32_OVERRIDE"),
+        ("calls", "numeric.flush_denormal"),
+    }
+
+
+def test_a_forged_state_is_no_crash(linear):
+    text = "import sys\nfor m in list(sys.modules.values()):\n    if hasattr(m, 'snapshot') and hasattr(m, 'FP32'):\n        m.snapshot = lambda: [1, {}]\n"
+    verdict = judged(linear, text + model())
+    assert (verdict.word, verdict.state) == ("right", ())
 
 
 def test_garbage_on_the_pipe(linear):

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from cyclopts import App, CycloptsError
 
 from truekernel.cli.audit import audit
+from truekernel.cli.audit_script import audit_script
 from truekernel.cli.check import check
 from truekernel.cli.checkers import checkers
 from truekernel.cli.doctor import doctor
@@ -34,6 +35,7 @@ COMMANDS: tuple[Callable[..., int], ...] = (
     check,
     replay,
     gauntlet,
+    audit_script,
     export,
     fuzz,
     rules,
@@ -57,7 +59,7 @@ def application() -> App:
         help_epilogue=_EPILOGUE,
         help_format="plaintext",
         version=lambda: version("truekernel"),
-        config=Settings(tuple(command.__name__ for command in COMMANDS)),
+        config=Settings(tuple(command.__name__.replace("_", "-") for command in COMMANDS)),
         result_action="return_value",
         suppress_keyboard_interrupt=False,
     )

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from truekernel.judge.verdict import Verdict
 
+MOST_CHANGES = 10
 MOST_CASES = 6
 """Rejected cases that the terminal lists; `--json` and bundles have all."""
 
@@ -105,6 +106,11 @@ def print_verdict(verdict: Verdict, out: Console) -> None:
     line("precision", f"declared {found.declared or 'none'}, found {found.found or 'unknown'} ({found.why})")
     for text in verdict.hazards:
         line("hazard", text)
+    for change in verdict.state[:MOST_CHANGES]:
+        when = "its import" if change.stage == "import" else "its calls"
+        line("changed", f"{change.name} from {change.before or 'nothing'} to {change.after or 'nothing'}, by {when}")
+    if len(verdict.state) > MOST_CHANGES:
+        line("", f"and {len(verdict.state) - MOST_CHANGES} more")
     up = [wall.name for wall in verdict.walls if wall.up]
     down = [f"{wall.name} ({wall.detail})" for wall in verdict.walls if not wall.up]
     line("walls", ", ".join(up) or "none")

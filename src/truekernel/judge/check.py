@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import platform
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from typing import Literal
 
 from truekernel.checkers import Checker, checkers
 from truekernel.checkers.vacuity import Prepared, passing_trivials
@@ -23,6 +26,7 @@ from truekernel.judge.verdict import (
     NOT_COVERED_CUDA,
     NOT_COVERED_PYTHON,
     PrecisionRecord,
+    StateRecord,
     Verdict,
     WallRecord,
     Word,
@@ -31,6 +35,7 @@ from truekernel.judge.walls.process import Wall
 
 CHECKER = "truekernel"
 MOST_HAZARDS = 12
+MOST_CHANGES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,20 +90,25 @@ def check(
         course = Course()
         if prepared.steps:
             course = _course(session, prepared)
-        walls, about = session.walls, session.about
+        walls, about, states = session.walls, session.about, session.states
     end = time.monotonic()
     seconds = {"preparing": ready - start, "candidate": end - ready, "total": end - start}
-    return _verdict(candidate, posed, prepared, course, walls, declared, seconds, about)
+    return _verdict(candidate, posed, prepared, course, walls, declared, seconds, about, state_changes(states))
 
 
 def _course(session: Session, prepared: Suite) -> Course:
     try:
         session.open(max(tensor_space(step.inputs) for step in prepared.steps))
-        return run_steps(session, prepared.checker, prepared.steps)
+        course = run_steps(session, prepared.checker, prepared.steps)
     except UnfitError as error:
         raise BadInputError(f"candidate {session.candidate.name}: {error}") from None
     except SessionEndedError as end:
         return Course(ended=f"while it was loaded: {end.outcome.message}")
+    if not course.ended:
+        # What ends its process now changes no verdict: all outputs have left it.
+        with contextlib.suppress(SessionEndedError):
+            session.ask_state()
+    return course
 
 
 def _verdict(
@@ -110,6 +120,7 @@ def _verdict(
     declared: str,
     seconds: dict[str, float],
     about: dict[str, str],
+    state: tuple[StateRecord, ...],
 ) -> Verdict:
     problem = posed.problem
     own = declared or precision.native(problem)
@@ -133,6 +144,7 @@ def _verdict(
         determinism=_determinism(course),
         precision=PrecisionRecord(declared=found.declared, found=found.found, why=found.why),
         hazards=tuple(dict.fromkeys(course.hazards))[:MOST_HAZARDS],
+        state=state,
         walls=tuple(WallRecord(name=w.name, up=w.up, detail=w.detail) for w in walls),
         not_covered=(*NOT_COVERED, *more),
         notes=posed.notes,
@@ -168,6 +180,19 @@ def _decide(prepared: Suite, course: Course, found: precision.Finding) -> tuple[
     if course.hazards:
         return "hazard", course.hazards[0]
     return "right", f"{len(course.judged)} cases"
+
+
+def state_changes(states: Sequence[Mapping[str, str]]) -> tuple[StateRecord, ...]:
+    """What differs between snapshots that follow each other, of which the first two frame the import. Random generators move by design; what a module brings with it when it is loaded is no change."""
+    found = []
+    stages: tuple[Literal["import", "calls"], ...] = ("import", "calls")
+    for stage, (before, after) in zip(stages, itertools.pairwise(states), strict=False):
+        for name in sorted({*before, *after}):
+            old, new = before.get(name, ""), after.get(name, "")
+            added = name not in before and not name.startswith("environment.")
+            if old != new and not added and not name.startswith("random."):
+                found.append(StateRecord(stage=stage, name=name, before=old, after=new))
+    return tuple(found[:MOST_CHANGES])
 
 
 def _determinism(course: Course) -> str:

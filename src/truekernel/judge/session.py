@@ -73,6 +73,8 @@ class Session:
     call_seconds: float = CALL_SECONDS
     walls: tuple[Wall, ...] = ()
     about: dict[str, Any] = field(default_factory=dict)
+    states: list[dict[str, str]] = field(default_factory=list)
+    """Snapshots as the process tells them (`inside.state`): before the candidate's file is imported, after, and at the end."""
 
     def __enter__(self) -> Session:
         self._channel, self._shared = Channel(), Shared(REGIONS)
@@ -96,11 +98,12 @@ class Session:
         the process fails before anything of the candidate has reached it."""
         self._shared.reserve(most)
         try:
-            self._channel.ask({"op": "ready"}, OPEN_SECONDS)
+            answer, _ = self._channel.ask({"op": "ready"}, OPEN_SECONDS)
         except FaultError as fault:
             self._process.close()
             last = self._process.output.strip().splitlines()[-1:] or [""]
             raise MachineError(f"the process for candidates does not start: {fault} {last[0]}".strip()) from None
+        self._note_state(answer)
         candidate = self.candidate
         request: dict[str, Any] = {"op": "open", "text": candidate.text, "form": candidate.form}
         if candidate.is_cuda:
@@ -111,6 +114,7 @@ class Session:
         if "raised" in answer:
             raise UnfitError(f"its file can't be imported: {_text(answer['raised'])}")
         self._refused(answer)
+        self._note_state(answer)
         self.about = {name: _text(answer[name]) for name in ("threads", "compiler") if name in answer}
 
     def _refused(self, answer: Mapping[str, Any]) -> None:
@@ -118,6 +122,17 @@ class Session:
             if answer.get("machine") is True:
                 raise MachineError(_text(answer["refused"]))
             raise UnfitError(_text(answer["refused"]))
+
+    def ask_state(self) -> None:
+        """A last snapshot of a Python candidate's process. Raises SessionEndedError."""
+        if not self.candidate.is_cuda:
+            answer, _ = self._ask({"op": "state"}, self.call_seconds)
+            self._note_state(answer)
+
+    def _note_state(self, answer: Mapping[str, Any]) -> None:
+        told = answer.get("state")
+        if isinstance(told, dict):
+            self.states.append({_text(name): _text(value) for name, value in told.items()})
 
     # ---------------------------------------------------------------- Python
 
@@ -268,7 +283,7 @@ class Session:
 
 def _python_policy() -> tuple[str, Policy]:
     here = Path(python_child.__file__).parent
-    placed = {f"{PLACED}/{name}": str(here / name) for name in ("python_child.py", "wire.py")}
+    placed = {f"{PLACED}/{name}": str(here / name) for name in ("python_child.py", "state.py", "wire.py")}
     policy = python_policy(limits=LIMITS, placed=placed)
     # Memory that an allocator hands out holds huge numbers, so that reading it before writing shows.
     environment = {**policy.environment, "MALLOC_PERTURB_": "128"}

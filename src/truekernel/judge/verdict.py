@@ -68,6 +68,16 @@ class PrecisionRecord(Record):
     why: str
 
 
+class StateRecord(Record):
+    """A piece of process-global state that the candidate changed, as its own process tells it."""
+
+    stage: Literal["import", "calls"]
+    """While its file was imported, or while it was called."""
+    name: str
+    before: str
+    after: str
+
+
 class Verdict(Record):
     """What is said of a candidate."""
 
@@ -91,6 +101,8 @@ class Verdict(Record):
     determinism: str
     precision: PrecisionRecord
     hazards: tuple[str, ...]
+    state: tuple[StateRecord, ...] = ()
+    """Numeric switches, clocks, comparisons, environment and the like that are not what they were. Nothing of it reaches the reference or the verdict; whoever runs the candidate beside other code must know."""
     walls: tuple[WallRecord, ...]
     not_covered: tuple[str, ...]
     notes: tuple[str, ...]

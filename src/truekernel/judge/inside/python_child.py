@@ -16,6 +16,7 @@ from typing import Any
 
 _HERE = str(Path(__file__).parent)
 sys.path.insert(0, _HERE)
+import state  # noqa: E402
 import wire  # noqa: E402
 
 sys.path.remove(_HERE)
@@ -49,7 +50,7 @@ class Host:
         for part in request["attribute"].split("."):
             found = getattr(found, part)
         self._callable = found
-        return {"threads": torch.get_num_threads()}
+        return {"threads": torch.get_num_threads(), "state": state.snapshot()}
 
     def make(self, request: Request) -> Request:
         """A new model with the weights of a case; for a function there is none. `init`: arguments of the model."""
@@ -182,8 +183,8 @@ def main() -> None:
             data: list[memoryview] = []
             try:
                 match request["op"]:
-                    case "ready":
-                        header = {}
+                    case "ready" | "state":
+                        header = {"state": state.snapshot()}
                     case "open":
                         header = host.open(request)
                     case "make":
