@@ -135,6 +135,9 @@ def test_a_run_of_other_options_or_version_is_not_resumed(run, tmp_path):
     Store.create(other, {"tool_version": "0.0.0", "plan": ""}).close()
     with pytest.raises(RunDirectoryError, match="made by version"):
         run_audit(AuditOptions(other, CHECKERS, resume=True, **OPTIONS))
+    for look in (summarise, lambda place: replay(place, "0")):
+        with pytest.raises(RunDirectoryError, match="made by version"):
+            look(other)
     connection = sqlite3.connect(other / "run.sqlite")
     connection.execute("UPDATE meta SET value = '99' WHERE key = 'format'")
     connection.commit()

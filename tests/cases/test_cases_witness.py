@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 from truekernel.cases import is_witness_seed, make_inputs, witness_cases, witness_shapes
@@ -107,13 +109,34 @@ def test_rows_are_longer_than_a_block_where_there_are_many_and_nothing_else():
     assert witness_shapes(problems()["max_pool2d"])["many"]["H"] < 16
 
 
-def test_inner_axis_of_matrix_products_is_deep_and_no_other_problem_has_such_a_shape():
+def test_inner_axis_of_matrix_products_and_the_keys_of_attention_are_deep_and_nothing_else():
     for name, problem in problems().items():
         deep = witness_shapes(problem).get("deep")
         if deep is not None:
-            assert problem.family == "matmul", name
-            assert problem.axes[max(deep, key=deep.__getitem__)].kind == "reduction"
+            assert problem.family in ("matmul", "attention"), name
     assert witness_shapes(problems()["matmul"])["deep"]["K"] > 16_000
+    assert witness_shapes(problems()["attention"])["deep"]["keys"] > 16_000
+
+
+def test_a_lone_row_is_longer_than_a_long_one():
+    for name, problem in problems().items():
+        found = witness_shapes(problem)
+        if "lone" in found:
+            assert problem.family not in ("matmul", "convolution", "attention", "pooling", "elementwise", "activation")
+            assert problem.family == "softmax" or max(found["lone"].values()) >= 25_000, name
+    assert witness_shapes(problems()["batch_norm"])["lone"]["positions"] * 2 > 262_144
+
+
+def test_a_plane_has_more_rows_than_threads_and_rows_of_whole_vectors():
+    plane = witness_shapes(problems()["log_softmax"])["plane"]
+    assert plane["rows"] > 256 and plane["features"] > 1024 and plane["features"] % 4 == 0
+    assert {"softmax", "layer_norm", "mse_loss"} <= {n for n, p in problems().items() if "plane" in witness_shapes(p)}
+
+
+def test_a_vast_image_has_more_outputs_than_a_grid_takes():
+    vast = witness_shapes(problems()["max_pool2d"])["vast"]
+    assert 4096 * 256 < math.prod(vast.values()) < 1.3e6
+    assert {p.family for p in problems().values() if "vast" in witness_shapes(p)} == {"pooling"}
 
 
 def test_past_reaches_beyond_a_window_at_the_edge():

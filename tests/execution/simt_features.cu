@@ -181,6 +181,21 @@ __global__ void cooperative(int *out, int n) {
   }
 }
 
+__global__ void nested_groups(int *out) {
+  cg::thread_block block = cg::this_thread_block();
+  auto warp = cg::tiled_partition<32>(block);
+  auto tile = cg::tiled_partition<8>(warp);
+  cg::thread_block_tile<8> copy = tile;
+  cg::coalesced_group odd = cg::binary_partition(tile, threadIdx.x & 1);
+  int *mine = out + threadIdx.x * 6;
+  mine[0] = warp.meta_group_rank() * 100 + warp.meta_group_size();
+  mine[1] = tile.meta_group_rank() * 100 + tile.meta_group_size();
+  mine[2] = copy.meta_group_rank() * 100 + copy.meta_group_size();
+  mine[3] = odd.meta_group_rank() * 100 + odd.meta_group_size();
+  mine[4] = odd.size() * 100 + odd.thread_rank();
+  mine[5] = tile.thread_rank();
+}
+
 __global__ void grid_barrier(int *values, int *out) {
   cg::grid_group grid = cg::this_grid();
   values[grid.thread_rank()] = (int)grid.thread_rank();

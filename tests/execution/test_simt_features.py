@@ -164,6 +164,20 @@ def test_cooperative_groups(library):
     assert (r[:, 7] == np.where(t64 < 21, 1000 * t64, 0)).all()
 
 
+def test_groups_within_groups(library):
+    r = (
+        launch(library, "nested_groups", [("scratch", 64 * 24)], [b(0)], schedules=SCHEDULES)
+        .array(0, "i4")
+        .reshape(64, 6)
+    )
+    assert (r[:, 0] == t64 // 32 * 100 + 2).all()
+    assert (r[:, 1] == t64 % 32 // 8 * 100 + 4).all()
+    assert (r[:, 2] == r[:, 1]).all()
+    assert (r[:, 3] == t64 % 2 * 100 + 2).all()
+    assert (r[:, 4] == 400 + t64 % 8 // 2).all()
+    assert (r[:, 5] == t64 % 8).all()
+
+
 def test_grid_barrier_in_cooperative_launches_only(library):
     buffers = [("scratch", 1024), ("scratch", 1024)]
     r = launch(library, "grid_barrier", buffers, [b(0), b(1)], (4,), cooperative=True, schedules=SCHEDULES)

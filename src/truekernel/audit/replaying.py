@@ -10,7 +10,7 @@ from truekernel import checkers as checker_room
 from truekernel import mutation
 from truekernel.audit.records import MutantRecord, ProblemRecord
 from truekernel.audit.setup import place
-from truekernel.audit.stored import read_record, sound, stored_problem, stored_programs
+from truekernel.audit.stored import check_version, read_record, sound, stored_problem, stored_programs
 from truekernel.audit.summarising import finite
 from truekernel.audit.summary import ReplayResult
 from truekernel.audit.trials import worst_element
@@ -30,6 +30,7 @@ def replay(run_dir: Path, mutant_id: str) -> ReplayResult:
     """
     store = Store.open(run_dir)
     try:
+        check_version(store)
         record = _record(store, mutant_id)
         problem = read_record(store, ProblemRecord, "problem", record.problem)
         meta = store.meta()

@@ -19,7 +19,7 @@ from truekernel import mutation
 from truekernel.audit.options import AuditOptions, Progress
 from truekernel.audit.plan import AuditPlan, make_plan
 from truekernel.audit.records import HonestRecord, MutantRecord, ProblemRecord
-from truekernel.audit.stored import record
+from truekernel.audit.stored import check_version, record
 from truekernel.audit.summarising import summarise
 from truekernel.audit.summary import Summary
 from truekernel.errors import RunDirectoryError
@@ -164,11 +164,7 @@ def _check_run(options: AuditOptions) -> None:
             f"{options.run_dir} already holds a run: give --resume to go on with it, or another --run directory"
         )
     with closing(Store.open(options.run_dir)) as store:
-        made_by = store.meta().get("tool_version")
-    if made_by != version("truekernel"):
-        raise RunDirectoryError(
-            f"{options.run_dir} was made by version {made_by}, this is {version('truekernel')}: start a new --run directory"
-        )
+        check_version(store)
 
 
 def _fruitless(run_dir: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,7 +38,7 @@ ADVERSARIAL: tuple[Configuration, ...] = (
 )
 """Schedules, besides that of a GPU, under which the witness search looks for faults of synchronisation. Among 12,623 witnessed mutants none fell to another order alone."""
 ADVERSARIAL_CASES = 4
-"""The witness search tries adversarial schedules on its first cases only, and the reverse one on the longest rows too: loops over tiles go round more than once there. (Tiled families go over their tiles
+"""The witness search tries adversarial schedules on its first cases only, the reverse one on the longest rows too, where loops over tiles go round more than once, and both where there are most rows, more than a block of threads takes. (Tiled families go over their tiles
 on short axes as well: none of their mutants fell to it.)"""
 STALE = Configuration(fill="stale")
 """Memory that nobody has written holds what an allocator left, where it otherwise holds poison, which may happen to be what a kernel forgets to write."""
@@ -163,6 +164,10 @@ def _cases(problem: Problem, checkers: Mapping[str, Checker], device: Device) ->
     longest = max(witnesses, key=lambda case: max(case.lengths.values()))
     if longest not in witnesses[:ADVERSARIAL_CASES] and problem.family not in TILED:
         search += [(longest.id, c) for c in adversarial if c.schedule == "reverse"]
+    batches = [name for name, axis in problem.axes.items() if axis.kind == "batch"]
+    widest = max(witnesses, key=lambda case: math.prod(case.lengths[name] for name in batches))
+    if widest not in (*witnesses[:ADVERSARIAL_CASES], longest) and problem.family not in TILED:
+        search += requests_for([widest], adversarial)
     return ProblemSetup(
         problem,
         device,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,6 +37,7 @@ class StoredRun:
 def read_run(run_dir: Path) -> StoredRun:
     """Read a run, finished or not. Raises RunDirectoryError when there is none, when another version made it, or when it is damaged."""
     with closing(Store.open(run_dir)) as store, sound(run_dir):
+        check_version(store)
         meta = store.meta()
         run = StoredRun(
             meta=meta,
@@ -47,6 +49,15 @@ def read_run(run_dir: Path) -> StoredRun:
         )
     _check(run, run_dir)
     return run
+
+
+def check_version(store: Store) -> None:
+    """Refuse a run that another version made: its rules, cases and verdicts may be others under the same names. Raises RunDirectoryError."""
+    made_by, this = store.meta().get("tool_version"), version("truekernel")
+    if made_by != this:
+        raise RunDirectoryError(
+            f"{store.directory} was made by version {made_by}, this is {this}: use that version, or start a new --run directory"
+        )
 
 
 def stored_programs(store: Store) -> dict[str, Program]:

@@ -14,25 +14,31 @@ from truekernel.model import Problem
 from truekernel.model.lengths import lengths
 from truekernel.model.problem import AxisKind
 
-STRETCHED: tuple[str, ...] = ("many", "broad", "long", "deep", "crowd")
+STRETCHED: tuple[str, ...] = ("many", "broad", "long", "deep", "crowd", "plane", "lone", "vast")
 LOOPING: tuple[str, ...] = ("elementwise", "activation")
 """Families in which each element costs next to nothing, and rows need no block each."""
 TILED: dict[str, AxisKind] = {"matmul": "feature", "convolution": "spatial", "attention": "reduction"}
 """Families whose programs pad short axes to tiles, so that an axis as long as elsewhere would cost seconds, and which kind of axis is then "long"."""
 
+EDGE = 8
+"""By how much a side of an image may be longer than its output's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How long. `block`: more than the 256 threads of a block; `many`: elements of the largest tensor of "many", where rows are as long; `rows`: more than 1024 blocks of eight warps have, a warp for each; `blocks`: more than a grid that is cut at 512, a block for each; `elements`: of the largest tensor of "long";
-    `looping`: the same for "long" in families of `LOOPING`, more than a grid of 1024 blocks takes at four elements a thread; `tiles`: more than 128 tiles of 32, and
+    """How long. `block`: more than the 256 threads of a block; `many`: elements of the largest tensor of "many", where rows are as long, and of "plane"; `row`: more than a block takes at four elements a thread; `rows`: more than 1024 blocks of eight warps have, a warp for each; `blocks`: more than a grid that is cut at 512, a block for each; `elements`: of the largest tensor of "long";
+    `looping`: the same for "long" in families of `LOOPING`, more than a grid of 1024 blocks takes at four elements a thread; `alone`: of "lone"; `outputs`: of "vast", more than a grid of 4096 blocks covers; `tiles`: more than 128 tiles of 32, and
     `operations` that tiled families may cost."""
 
     block: int = 264
+    row: int = 1060
     many: int = 300_000
     rows: int = 8200
     blocks: int = 530
     elements: int = 300_000
     looping: int = 1_150_000
+    alone: int = 800_000
+    outputs: int = 1_060_000
     tiles: int = 4200
     operations: float = 2e6
 
@@ -43,13 +49,16 @@ Length = Callable[[str, int], int]
 
 def stretched(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, dict[str, int]]:
     """Those of these shapes that a problem has, by name. `few`: lengths of the other axes. "many": batch axes longer than a block, and the longest row axis longer still where that is not too much; "broad": feature axes longer than a block, or the last spatial axis where there are none; "long": one axis within a row so long that a thread takes hundreds of elements, and a
-    grid hundreds of blocks; "deep": the inner axis of matrix products of that kind; "crowd": as many rows of a few elements as `rows` in families of `LOOPING`, as `blocks` in others but tiled and pooling ones."""
+    grid hundreds of blocks; "deep": the inner axis of matrix products of that kind, and the keys of attention; "lone": as few rows as may be, longer still, in families whose rows need a block each; "vast": more outputs than a grid takes, for pooling; "plane": more rows than a block has threads, each longer than a block takes in vectors of four; "crowd": as many rows of a few elements as `rows` in families of `LOOPING`, as `blocks` in others but tiled and pooling ones."""
     found = {
         "many": _many(problem, few, reach, length),
         "broad": _broad(problem, few, reach, length),
         "long": _long(problem, few, reach, length),
         "deep": _deep(problem, few, reach, length),
         "crowd": _crowd(problem, few, reach, length),
+        "plane": _plane(problem, few, reach, length),
+        "lone": _lone(problem, few, reach, length),
+        "vast": _vast(problem, few, reach, length),
     }
     return {name: axes for name, axes in found.items() if axes != few and is_legal(problem, axes)}
 
@@ -96,9 +105,45 @@ def _long(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length
 
 def _deep(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
     inner = [name for name in _free(problem) if problem.axes[name].kind == "reduction"]
-    if problem.family != "matmul" or not inner:
+    if problem.family not in ("matmul", "attention") or not inner:
         return dict(few)
     return _grown(problem, few, inner[0], 4 * reach.tiles, length, lambda a: problem.flops(a) <= reach.operations)
+
+
+def _plane(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
+    free = _free(problem)
+    batches = [name for name in free if problem.axes[name].kind == "batch"]
+    rows = [name for name in free if name not in batches]
+    if problem.family in (*TILED, "pooling") or not (batches and rows):
+        return dict(few)
+    first, name = batches[0], _longest(problem, rows)
+    found = {
+        **few,
+        first: length(first, _whole(problem, first, reach.block)),
+        name: length(name, _whole(problem, name, reach.row)),
+    }
+    return found if _largest(problem, found) <= 2 * reach.many else dict(few)
+
+
+def _lone(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
+    free = _free(problem)
+    rows = [name for name in free if problem.axes[name].kind != "batch"]
+    if problem.family in (*TILED, *LOOPING, "pooling") or not rows:
+        return dict(few)
+    name = _longest(problem, rows)
+    alone = {**few, **{other: length(other, step_of(problem.axes[other])) for other in free if other != name}}
+    return _grown(problem, alone, name, reach.alone, length, lambda a: _largest(problem, a) <= reach.alone)
+
+
+def _vast(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
+    free = _free(problem)
+    sides = [name for name in free if problem.axes[name].kind == "spatial"]
+    if problem.family != "pooling" or not sides:
+        return dict(few)
+    alone = {**few, **{other: length(other, step_of(problem.axes[other])) for other in free if other not in sides}}
+    images = math.prod(alone[name] for name in free if name not in sides)
+    side = math.ceil((reach.outputs / images) ** (1.0 / len(sides))) + EDGE
+    return {**alone, **{name: length(name, _whole(problem, name, side)) for name in sides}}
 
 
 def _crowd(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:

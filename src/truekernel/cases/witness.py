@@ -76,6 +76,12 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("normal+300", "long"),
     ("subnormal@2", "past"),
     ("subnormal@2", "eight"),
+    ("special", "three"),
+    ("special", "crowd"),
+    ("uniform", "long"),
+    ("uniform&parameters", "lone"),
+    ("normal*300", "plane"),
+    ("normal&parameters", "vast"),
 )
 """Recipes and shapes, what kills most first."""
 DRAWN: tuple[str, ...] = (

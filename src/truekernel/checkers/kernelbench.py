@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from truekernel.checkers.flat import OFFICIAL_TRIALS, FlatChecker
 
-SOURCE = "https://github.com/ScalingIntelligence/KernelBench/blob/423217d/src/kernelbench/eval.py"
+REPOSITORY = "https://github.com/ScalingIntelligence/KernelBench"
+SOURCE = f"{REPOSITORY}/blob/423217d/src/kernelbench/eval.py"
 SEEDS = "official"
 """All checkers that use the official inputs share these seeds, and with them the executions."""
 
 CHECKERS = (
-    FlatChecker("kernelbench@1e-2", "v0.1", SOURCE, 1e-2, 1e-2, ("official",) * OFFICIAL_TRIALS, SEEDS),
+    FlatChecker("kernelbench@1e-2", "v0.1", REPOSITORY, 1e-2, 1e-2, ("official",) * OFFICIAL_TRIALS, SEEDS),
     FlatChecker("kernelbench@1e-4", "423217d", SOURCE, 1e-4, 1e-2, ("official",) * OFFICIAL_TRIALS, SEEDS),
 )

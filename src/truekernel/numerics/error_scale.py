@@ -5,7 +5,8 @@ problem computes in: that of float32 for accumulators and intermediates, that of
 half-precision tensor; several u for functions such as exp, as a GPU's are documented. An operator that gathers n terms (sums, matrix products, convolutions,
 scans) has its terms perturbed by max(1, sqrt(n/3)) u, each on its own, so that cancellation is seen, and its result by the same: n independent rounding errors
 of at most u, uniform, have the standard deviation sqrt(n/3) u (N. Higham, T. Mary, "A new approach to probabilistic rounding error analysis",
-SIAM J. Sci. Comput. 41, 2019, for the law). The scale is the root mean square of the deviations. Fused operators are taken apart first (`composites`).
+SIAM J. Sci. Comput. 41, 2019, for the law). The scale is the root mean square of the deviations. Where inputs are near the smallest numbers, every rounded result moves by half a subnormal step too, as in the standard model with underflow
+(N. Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., section 2.2). Fused operators are taken apart first (`composites`).
 
 The idea is that of Monte Carlo arithmetic (D. Parker, 1997) at the level of operators.
 """
@@ -66,9 +67,11 @@ class Recorder(_Mode):
 class Perturber(_Mode):
     """Perturbs float64 results by relative amounts. `steps`: what `Recorder` noted in the problem's own dtype; where the operators differ, float32 is assumed."""
 
-    def __init__(self, run: int, steps: Sequence[Step] = (), accumulator: float = ACCUMULATOR) -> None:
+    def __init__(
+        self, run: int, steps: Sequence[Step] = (), accumulator: float = ACCUMULATOR, underflow: float = 0.0
+    ) -> None:
         super().__init__()
-        self.run, self.steps, self.accumulator = run, steps, accumulator
+        self.run, self.steps, self.accumulator, self.underflow = run, steps, accumulator, underflow
         self.number = self.draws = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -134,7 +137,8 @@ class Perturber(_Mode):
         self.draws += 1
         noise = _signs(self.run, self.draws, result.numel(), result.device).view(result.shape)
         relative = noise * size if depth is None else noise * (size * depth)
-        return result.mul_(relative.add_(1.0))
+        result.mul_(relative.add_(1.0))
+        return result.add_(noise, alpha=self.underflow) if self.underflow else result
 
 
 def _first(result: Any) -> torch.Tensor:
@@ -178,15 +182,16 @@ def deviations(
     *,
     steps: Sequence[Step] = (),
     accumulator: float = ACCUMULATOR,
+    underflow: float = 0.0,
     runs: int = RUNS,
 ) -> list[torch.Tensor]:
     """Root mean square deviation of perturbed runs from `truth`, per output, flat float64 on its device; 0 where the truth or a deviation is not finite.
 
-    `function` calls the reference on float64 inputs. Deterministic: the perturbations depend on the order of operators alone.
+    `function` calls the reference on float64 inputs. `underflow`: absolute error of a result near zero, which is rounded to a multiple of the smallest subnormal number. Deterministic: the perturbations depend on the order of operators alone.
     """
     squares = [torch.zeros(part.numel(), dtype=torch.float64, device=part.device) for part in truth]
     for run in range(runs):
-        with torch.no_grad(), Perturber(run, steps, accumulator):
+        with torch.no_grad(), Perturber(run, steps, accumulator, underflow):
             outputs = function()
         for total, output, part in zip(squares, outputs, truth, strict=True):
             total.add_((output.to(torch.float64).reshape(-1) - part.reshape(-1)).square_())

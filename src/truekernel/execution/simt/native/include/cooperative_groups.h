@@ -120,29 +120,34 @@ class thread_block_tile : public warp_group<thread_block_tile<Size, Parent>> {
   static_assert(Size <= 32, "tiles of more than 32 threads are not supported on the CPU");
 
  public:
-  thread_block_tile() = default;
   template <class Other>
-  thread_block_tile(const thread_block_tile<Size, Other> &) {}
+  thread_block_tile(const thread_block_tile<Size, Other> &other)
+      : rank_(other.meta_group_rank()), count_(other.meta_group_size()) {}
+  thread_block_tile(unsigned rank, unsigned count) : rank_(rank), count_(count) {}
   unsigned lanes() const { return Size == 32 ? 0xffffffffu : ((1u << (Size & 31)) - 1u) << (tk_lane() & ~(Size - 1)); }
   unsigned thread_rank() const { return details::rank_in_block() % Size; }
   static constexpr unsigned size() { return Size; }
   static constexpr unsigned num_threads() { return Size; }
-  unsigned meta_group_rank() const { return details::rank_in_block() / Size; }
-  unsigned meta_group_size() const { return (details::threads_in_block() + Size - 1) / Size; }
+  unsigned meta_group_rank() const { return rank_; }
+  unsigned meta_group_size() const { return count_; }
+
+ private:
+  unsigned rank_, count_;  // of this tile among those that its parent was cut into
 };
 
 class coalesced_group : public warp_group<coalesced_group> {
  public:
-  explicit coalesced_group(unsigned lanes) : lanes_(lanes) {}
+  explicit coalesced_group(unsigned lanes, unsigned rank = 0, unsigned count = 1)
+      : lanes_(lanes), rank_(rank), count_(count) {}
   unsigned lanes() const { return lanes_; }
   unsigned size() const { return unsigned(__popc(lanes_)); }
   unsigned num_threads() const { return size(); }
   unsigned thread_rank() const { return unsigned(__popc(lanes_ & ((1u << tk_lane()) - 1u))); }
-  unsigned meta_group_rank() const { return 0; }
-  unsigned meta_group_size() const { return 1; }
+  unsigned meta_group_rank() const { return rank_; }
+  unsigned meta_group_size() const { return count_; }
 
  private:
-  unsigned lanes_;
+  unsigned lanes_, rank_, count_;
 };
 // One thread runs at a time, so lanes meet here and go on as one group: those of the warp that have neither exited nor wait
 // elsewhere for a barrier.
@@ -156,13 +161,13 @@ constexpr bool is_warp_group<coalesced_group> = true;
 }  // namespace details
 
 template <unsigned Size, class Parent>
-static inline thread_block_tile<Size, Parent> tiled_partition(const Parent &) {
-  return {};
+static inline thread_block_tile<Size, Parent> tiled_partition(const Parent &parent) {
+  return {parent.thread_rank() / Size, (parent.num_threads() + Size - 1) / Size};
 }
 template <class Group>
 static inline coalesced_group binary_partition(const Group &group, bool predicate, TK_HERE) {
   const unsigned lanes = __ballot_sync(group.mask(), predicate, tk_line);
-  return coalesced_group(predicate ? lanes : group.mask() & ~lanes);
+  return coalesced_group(predicate ? lanes : group.mask() & ~lanes, predicate ? 1 : 0, 2);
 }
 
 template <class Group>
