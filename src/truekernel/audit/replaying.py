@@ -87,12 +87,17 @@ def replay(run_dir: Path, mutant_id: str) -> ReplayResult:
 
 
 def _record(store: Store, mutant_id: str) -> MutantRecord:
+    if not mutant_id:
+        raise BadInputError("an empty id: give that of a mutant, as reports do")
     ids = store.keys("mutant")
     hits = sorted(i for i in ids if i.startswith(mutant_id))
     if not hits:
-        raise UnknownNameError("mutant", mutant_id, sorted(ids))
+        shown = mutant_id if len(mutant_id) <= 40 else f"{mutant_id[:40]}..."
+        raise UnknownNameError("mutant", shown, sorted(ids))
     if len(hits) > 1 and mutant_id not in hits:
-        raise BadInputError(f"mutant '{mutant_id}' is ambiguous: {', '.join(hits[:5])}")
+        raise BadInputError(
+            f"mutant '{mutant_id}' is the beginning of {len(hits)} ids, such as {', '.join(hits[:5])}: give more of it"
+        )
     return read_record(store, MutantRecord, "mutant", hits[0])
 
 

@@ -24,7 +24,7 @@ from truekernel.audit.summarising import summarise
 from truekernel.audit.summary import Summary
 from truekernel.errors import RunDirectoryError
 from truekernel.pool import LocalPool, Pool
-from truekernel.store import Store, holds_run
+from truekernel.store import Store, claimed, holds_run
 from truekernel.trial.bindings import bound_only
 from truekernel.trial.devices import device
 
@@ -52,7 +52,7 @@ def run_audit(
     bound = {} if checkout is None else checkout.documents()
     meta = _meta(options, plan, list(checkers), compiler, bound)
     store = _store(options, meta)
-    try:
+    with closing(store), claimed(options.run_dir):
         known = _known(store)
         jobs = _jobs(plan, options, list(checkers), known, store, bound)
         total, done = meta["chosen"], len(known)
@@ -63,8 +63,6 @@ def run_audit(
                 done += len(message["records"])
             tell(_progress(done, len(known), total, time.monotonic() - begun))
         store.put_many("session", {str(len(store.keys("session"))): time.monotonic() - begun})
-    finally:
-        store.close()
     tell(Progress("summarising", total, total, time.monotonic() - begun, 0.0))
     return summarise(options.run_dir)
 

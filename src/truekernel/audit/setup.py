@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -211,13 +213,20 @@ def _honest(setup: ProblemSetup, mutated: Sequence[Program]) -> None:
     everything = list(dict.fromkeys([*setup.requests, *setup.witness_requests]))
     others = list(dict.fromkeys(request for requests in setup.reseeded.values() for request in requests))
     built, refused = _built(setup, honest_variants(programs), wanted)
+    for variant, why in refused:
+        if variant.id in wanted:
+            raise _unusable(next(program for program in programs if program.name == variant.id), why)
     kept = {plans.digest for variant, _, plans in built if variant.id in wanted}
     flushed: set[str] = set()
     for variant, library, plans in built:
         if not variant.rule:
-            executions = stage.execute(library, 0, plans, [*everything, *others])
-            stage.time_limits([*everything, *others], executions)
-            if variant.id in corpus.programs():
+            requests, ours_too = [*everything, *others], variant.id in corpus.programs()
+            # A program of the user's may loop for ever on every case: its first fault is enough.
+            executions = stage.execute(library, 0, plans, requests, None if ours_too else [1] * len(requests))
+            if not ours_too and (why := wrong(executions)):
+                raise _refusal(setup, variant.id, why)
+            stage.time_limits(requests, executions)
+            if ours_too:
                 flushed |= _flushed(setup, executions)
     _leave_out(setup, flushed)
     everything = [request for request in everything if request[0] not in flushed]
@@ -251,8 +260,6 @@ def _honest(setup: ProblemSetup, mutated: Sequence[Program]) -> None:
         stage.server.release(library)
         library.close()
     for variant, why in refused:
-        if variant.id in wanted:
-            raise _refusal(setup, variant.id, why)
         setup.honest.append(_record(setup, variant, [], why, Opinions()))
     for position, request in enumerate(everything):
         setup.ranges[request] = HonestRange.of(executions[position] for executions in good)
@@ -265,6 +272,16 @@ def _refusal(setup: ProblemSetup, program: str, why: str) -> BadInputError:
         axes = ", ".join(f"{name} {length}" for name, length in prepared.case.axes)
         why = why.replace(f"case {case_id}", f"case '{prepared.case.recipe}' with {axes}")
     return BadInputError(f"program '{program}' fails its gate ({why}): mutants of a wrong program mean nothing")
+
+
+def _unusable(program: Program, why: str) -> BadInputError:
+    """The error for a program that does not compile, or whose launch plan fails, with the file and line."""
+    source = Path(program.path) if program.path else Path(f"{program.name}.cu")
+    plan = source.with_suffix(".py")
+    place = str(plan) if plan.exists() else f"{source} (launch plan made of solve())"
+    why = re.sub(r"^launch plan, (?:line (\d+): )?", lambda m: f"{place}:{m[1]}: " if m[1] else f"{place}: ", why)
+    why = re.sub(r"^(\d+:\d+: )", lambda m: f"{source}:{m[1]}", why)
+    return BadInputError(f"program '{program.name}' can't be run: {why}")
 
 
 def _flushed(setup: ProblemSetup, executions: Sequence[Execution]) -> set[str]:

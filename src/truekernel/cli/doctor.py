@@ -17,7 +17,6 @@ from truekernel.cli.output import console, print_json
 if TYPE_CHECKING:
     from truekernel.execution.simt import Compiler
 
-INSTALL_COMPILER = "apt install clang (or: pip install ziglang)"
 _PROBE = """
 __global__ void probe(const float* x, float* y) {
     __shared__ float tile[32];
@@ -133,16 +132,17 @@ def _compilers() -> list[Finding]:
     """Every compiler that was found, tried on a kernel; audits use the one that is called "compiler" here, working or not."""
     from truekernel.errors import CompilerMissingError
     from truekernel.execution import simt
-    from truekernel.execution.simt.toolchain import VARIABLE
+    from truekernel.execution.simt.toolchain import INSTALL_HINT, VARIABLE
 
     try:
         used = simt.default_compiler()
     except CompilerMissingError as error:
-        return [Finding("compiler", False, str(error), INSTALL_COMPILER)]
+        what, _, mend = str(error).partition(": ")
+        return [Finding("compiler", False, what, mend)]
     findings: list[Finding] = []
     for compiler in simt.find_compilers():
         failure = _failure(compiler)
-        mend = f"{INSTALL_COMPILER}; or name one that works in {VARIABLE}"
+        mend = f"{INSTALL_HINT}; or name one that works in {VARIABLE}"
         detail = f"{compiler.label} ({' '.join(compiler.command)})" + (f": {failure}" if failure else "")
         if compiler == used:
             findings.insert(0, Finding("compiler", not failure, detail, mend if failure else ""))

@@ -46,8 +46,11 @@ def export(
     """
     from truekernel import corpus
     from truekernel.audit.subjects import find_subject
+    from truekernel.errors import BadInputError
     from truekernel.export import model, model_new
 
+    if output is not None and output.is_dir():
+        raise BadInputError(f"--output {output}: a directory: name a file")
     subject = find_subject(name, run)
     problem = corpus.problems()[subject.problem]
     lengths = _lengths(axes or (), problem.official_axes())

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from truekernel.audit.options import Progress
 
+QUIET_SECONDS = 30.0
 LINE_SECONDS = 10.0
 """Least time between two plain lines of the same stage."""
 
@@ -49,7 +50,7 @@ def shown_progress() -> Iterator[Callable[[Progress], None]]:
 
 
 class Lines:
-    """Progress as lines of text: at the start and the end of a stage, and every ten seconds between. None before there is something to count: until then
+    """Progress as lines of text: at the start and the end of a stage, and every ten seconds between. None before something is done, or half a minute has gone: until then
     what was asked for may be refused, and that is one line."""
 
     def __init__(self, target: Console) -> None:
@@ -59,7 +60,7 @@ class Lines:
 
     def __call__(self, progress: Progress) -> None:
         """Say where the audit stands, when it is time to."""
-        if not progress.total:
+        if not progress.total or (not progress.done and progress.seconds < QUIET_SECONDS):
             return
         fresh = progress.stage != self._stage
         ended = 0 < progress.total == progress.done

@@ -37,7 +37,11 @@ def load_program(path: str | Path, *, problem: str | None = None) -> Program:
     constant is missing, UnknownNameError when the corpus has no such problem, SourceError when a file does not parse.
     """
     cu = Path(path)
+    if not cu.name or cu.is_dir():
+        raise BadInputError(f"--program {path}: a directory: name a .cu file")
     if cu.suffix != ".cu":
+        if cu.is_file():
+            raise BadInputError(f"--program {path}: not a .cu file: its launch plan, if any, is the .py file beside it")
         cu = cu.with_name(cu.name + ".cu")
     text = _read(cu)
     plan_path = cu.with_suffix(".py")

@@ -205,9 +205,14 @@ def _text(document: Any) -> str:
 def is_bundle(name: str) -> bool:
     """Whether a path looks like a bundle: a zip, or a directory with a chain."""
     place = Path(name)
-    return (
-        place.suffix == ".zip" or (place / CHAIN).is_file() or (place.is_dir() and (place / "verdict.json").is_file())
-    )
+    try:
+        return (
+            place.suffix == ".zip"
+            or (place / CHAIN).is_file()
+            or (place.is_dir() and (place / "verdict.json").is_file())
+        )
+    except OSError:  # too long for a file's name
+        return False
 
 
 def reference_file(bundle: Bundle) -> Path:

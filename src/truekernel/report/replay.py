@@ -21,11 +21,10 @@ def print_replay(result: ReplayResult, console: Console) -> None:
         ("case", f"{result.recipe}, seed {result.seed}, {wording.axes(result.axes)}, schedule {schedule}"),
         ("recorded", wording.plain(result.stored)),
         ("now", wording.plain(result.replayed)),
-        (
-            "worst error",
-            f"{wording.scales(result.worst)} error scales; {wording.honest(result.honest_worst)}",
-        ),
     ]
+    if result.worst is not None and "NaN or infinite" not in result.stored:
+        worst = f"{wording.scales(result.worst)} error scales; {wording.honest(result.honest_worst)}"
+        rows.append(("worst error", worst))
     if result.element is not None:
         rows.append(("element", wording.element(result.element)))
     rows += [(name, wording.plain(verdict)) for name, verdict in result.verdicts.items()]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
 import shutil
@@ -20,6 +22,7 @@ from truekernel.errors import MachineError, RunDirectoryError
 FORMAT = 5
 """Format of the run directory; a run of another format is refused, never guessed at."""
 
+IN_USE = "{} is in use by another audit: wait for it, or choose another --run directory"
 _FILE = "run.sqlite"
 _TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -161,6 +164,24 @@ class Store:
         self._connection.close()
 
 
+@contextmanager
+def claimed(directory: Path) -> Iterator[None]:
+    """Keep a run directory for one process that adds to it, until the block ends or the process does. Raises RunDirectoryError when another has it."""
+    with _mended(directory):
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RunDirectoryError(IN_USE.format(directory)) from None
+        except OSError as error:
+            if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS):
+                raise
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def holds_run(directory: Path) -> bool:
     """Whether a run was started in a directory. Raises RunDirectoryError when that can't be told."""
     with _mended(directory):
@@ -230,9 +251,7 @@ def _mended(directory: Path) -> Iterator[None]:
                 f"{directory}: the disk is full; free some space and run the same command with --resume (nothing stored is lost)"
             ) from error
         if isinstance(error, sqlite3.OperationalError) and "locked" in text:
-            raise RunDirectoryError(
-                f"{directory} is in use by another audit: wait for it, or choose another --run directory"
-            ) from error
+            raise RunDirectoryError(IN_USE.format(directory)) from error
         if isinstance(error, sqlite3.OperationalError) and ("readonly" in text or "unable to open" in text):
             raise RunDirectoryError(f"{directory}: {text}; choose another --run directory") from error
         raise damaged(directory, text) from error

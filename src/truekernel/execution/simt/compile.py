@@ -5,12 +5,13 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from truekernel.errors import MachineError
 from truekernel.execution.simt.diagnostics import errors, first_error
 from truekernel.execution.simt.dynamic_labels import PRELUDE, label_dynamic_shared
 from truekernel.execution.simt.flags import Options
-from truekernel.execution.simt.kit import Kit, kit, rebuild
+from truekernel.execution.simt.kit import MEND, Kit, kit, rebuild
 from truekernel.execution.simt.library import CompileFailure, Library
 from truekernel.execution.simt.preparation import EXPORTS, MAIN_FILE, member_file, members_unit, unit
 from truekernel.execution.simt.shared_zones import widen
@@ -119,6 +120,7 @@ def build_unit(
         output.unlink(missing_ok=True)
         check_space(log)
         return Built(None, log or f"error: the compiler ended with status {status}")
+    _written(output, tools.compiler.command[0])
     if gcc:
         label_dynamic_shared(output)
     if tools.options.checked:
@@ -130,7 +132,13 @@ def build_unit(
         check_space(log)
         said = (log.strip().splitlines() or [f"it ended with status {status}"])[0]
         raise MachineError(f"{tools.linker[0]} failed: {said}")
+    _written(library, tools.linker[0])
     return Built(Library(library, output, kernels, tools.options.checked, members, variants))
+
+
+def _written(path: Path, tool: str) -> None:
+    if not path.is_file():
+        raise MachineError(f"{tool} writes no file and reports no error ({MEND})")
 
 
 def check_space(log: str) -> None:

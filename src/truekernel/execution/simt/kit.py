@@ -13,13 +13,14 @@ from truekernel.errors import MachineError
 from truekernel.execution.simt.cache import built_once, digest, forget
 from truekernel.execution.simt.flags import Options, kernel_flags, server_flags
 from truekernel.execution.simt.processes import CompileServer, run_tool
-from truekernel.execution.simt.toolchain import Compiler
+from truekernel.execution.simt.toolchain import VARIABLE, Compiler
 from truekernel.execution.simt.work import work_path
 
 _HERE = Path(__file__).parent
 _STATISTICS = _HERE.parents[1] / "numerics" / "native"
 _SHIM = "tk_shim.h"
 _INPUT, _OUTPUT = "TK_INPUT.cpp", "TK_OUTPUT.o"
+MEND = f"`truekernel doctor` tries every compiler; name one that works in {VARIABLE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +174,11 @@ def _linker(compiler: Compiler) -> tuple[str, ...]:
 
 
 def _must(command: list[str], purpose: str) -> None:
+    """Run a command whose output is named after its `-o`."""
     status, text = run_tool(command, seconds=600)
     if status:
-        lines = [line for line in text.splitlines() if "error" in line.lower()] or text.splitlines() or [""]
-        raise MachineError(f"{command[0]} can't {purpose}: {lines[0].strip()}")
+        lines = [line for line in text.splitlines() if "error" in line.lower()] or text.splitlines()
+        why = lines[0].strip() if lines else f"it ends with status {status} and says nothing"
+        raise MachineError(f"{command[0]} can't {purpose}: {why} ({MEND})")
+    if not Path(command[command.index("-o") + 1]).is_file():
+        raise MachineError(f"{command[0]} can't {purpose}: it writes no file and reports no error ({MEND})")
