@@ -37,7 +37,7 @@ class Reach:
     blocks: int = 530
     elements: int = 300_000
     looping: int = 1_150_000
-    alone: int = 800_000
+    alone: int = 600_000
     outputs: int = 1_060_000
     tiles: int = 4200
     operations: float = 2e6

@@ -78,7 +78,6 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("subnormal@2", "eight"),
     ("special", "three"),
     ("special", "crowd"),
-    ("uniform", "long"),
     ("uniform&parameters", "lone"),
     ("normal*300", "plane"),
     ("normal&parameters", "vast"),

@@ -136,8 +136,8 @@ class Perturber(_Mode):
             return result
         self.draws += 1
         noise = _signs(self.run, self.draws, result.numel(), result.device).view(result.shape)
-        relative = noise * size if depth is None else noise * (size * depth)
-        result.mul_(relative.add_(1.0))
+        relative = noise if depth is None else noise * depth
+        result.addcmul_(result, relative, value=size)  # one pass over what may be millions of elements
         return result.add_(noise, alpha=self.underflow) if self.underflow else result
 
 
