@@ -1,5 +1,7 @@
 """Run directories that were damaged, or made by another version, are refused in one line."""
 
+from importlib.metadata import version
+
 import pytest
 
 from truekernel.audit import AuditOptions, replay, run_audit, summarise
@@ -14,6 +16,7 @@ MUTANT = MutantRecord(
     id="abcdef0123", program="mse_loss_tree", problem="mse_loss", file="cu", made_by=(), diff="", status="stillborn"
 ).document()
 META = {
+    "tool_version": version("truekernel"),
     "own_programs": [],
     "checkers": ["truekernel"],
     "programs": [],

@@ -135,9 +135,9 @@ def test_plain_progress_says_start_end_and_something_between():
     for done in range(101):
         lines(Progress("mutants", done, 100, done / 4, (100 - done) / 4 if done else None))
     said = out.getvalue().splitlines()
-    assert said[0] == "mutants 0 of 100, 0 s"
+    assert said[0] == "mutants 1 of 100, 0 s, 25 s left", "what is refused before anything is done is one line too"
     assert said[-1] == "mutants 100 of 100, 25 s, 0 s left"
-    assert said[1:-1] == ["mutants 40 of 100, 10 s, 15 s left", "mutants 80 of 100, 20 s, 5 s left"]
+    assert said[1:-1] == ["mutants 41 of 100, 10 s, 15 s left", "mutants 81 of 100, 20 s, 5 s left"]
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,9 @@ def refused(argv, capsys):
         (["--rules", "drop-gaurd"], "did you mean drop-guard"),
         (["--problems", "softmax", "--rules", "zzz*"], "unknown rule 'zzz*'"),
         (["--program", "absent.cu"], "can't read absent.cu"),
+        (["--program", "."], "a directory: name a .cu file"),
+        (["--program", ""], "a directory: name a .cu file"),
+        (["--program", __file__], "not a .cu file"),
         (["--solves", "elu"], "give the file that solves it with --program"),
     ],
 )
@@ -45,6 +48,50 @@ def test_no_compiler(no_compilers, capsys):
 def test_compiler_that_does_not_run(no_compilers, monkeypatch, capsys):
     monkeypatch.setenv("TRUEKERNEL_CXX", "no-such-compiler")
     assert "TRUEKERNEL_CXX='no-such-compiler' does not run" in refused(["audit"], capsys)
+
+
+@pytest.mark.parametrize(("ends", "said"), [(0, "writes no file and reports no error"), (1, "can't")])
+def test_compiler_that_starts_and_does_nothing(tmp_path, ends, said):
+    compiler = tmp_path / "clang++"
+    compiler.write_text(
+        f'#!/bin/sh\nif [ "$1" = --version ]; then echo "clang version 99.0"; exit 0; fi\nexit {ends}\n'
+    )
+    compiler.chmod(0o755)
+    environment = os.environ | {"TRUEKERNEL_CXX": str(compiler), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    words = [sys.executable, "-m", "truekernel"]
+    doctor = subprocess.run([*words, "doctor"], env=environment, capture_output=True, text=True, check=False)
+    assert doctor.returncode == 1 and f"missing  compiler: clang 99.0 ({compiler}): " in doctor.stdout
+    audit = [*words, "audit", "--problems", "elu", "--sample", "1", "--run", str(tmp_path / "run")]
+    done = subprocess.run(audit, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 3 and "Traceback" not in done.stderr
+    assert said in done.stderr and "truekernel doctor" in done.stderr and str(compiler) in done.stderr
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "2"])
+def test_terminals_of_few_columns(columns):
+    environment = os.environ | {"COLUMNS": columns}
+    words = [sys.executable, "-m", "truekernel", "audit", "--help"]
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0 and "--workers" in done.stdout.replace("\n", "")
+
+
+def test_a_reader_that_has_seen_enough_is_no_failure():
+    words = f"{sys.executable} -m truekernel rules | head -1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_export_to_a_directory(tmp_path, capsys):
+    assert "a directory: name a file" in refused(["export", "elu", "--output", str(tmp_path)], capsys)
+
+
+@pytest.mark.parametrize(("given", "said"), [("", "an empty id"), ("a" * 5000, f"unknown mutant '{'a' * 40}...'")])
+def test_ids_that_are_none(tmp_path, capsys, given, said):
+    from importlib.metadata import version
+
+    Store.create(tmp_path / "run", {"tool_version": version("truekernel")}).close()
+    line = refused(["replay", given, "--run", str(tmp_path / "run")], capsys)
+    assert said in line and len(line) < 200
 
 
 def test_run_directory_that_holds_no_run(capsys):

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -212,3 +214,13 @@ def test_spread_is_the_largest_error_of_the_panel():
     assert spread.spread.tolist() == [0.5, 1.0]
     assert statistics([torch.tensor([3.0, 4.0])], [spread], "stale", rhos=[1.0])["bound:1"] == 2.0
     assert with_spread([want], [])[0].spread.tolist() == [0.0, 0.0]
+
+
+def test_masked_elements_do_not_silence_the_others():
+    # An infinity that is perturbed stays one: what is computed beside it keeps its scale.
+    scores = torch.tensor([[-300.0, -371.5, 0.0, -math.inf]], dtype=torch.float64)
+    truth = torch.softmax(scores, 1)
+    (found,) = deviations(lambda: (torch.softmax(scores, 1),), (truth,))
+    relative = found / truth.reshape(-1)
+    assert 71.5 * 2.0**-25 < float(relative[1]) < 1000 * 2.0**-24
+    assert float(found[3]) == 0.0

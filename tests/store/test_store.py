@@ -10,7 +10,7 @@ import zlib
 import pytest
 
 from truekernel.errors import MachineError, RunDirectoryError
-from truekernel.store import Store
+from truekernel.store import Store, claimed
 
 
 def test_records_come_back_in_key_order(tmp_path):
@@ -173,3 +173,18 @@ def test_a_run_may_start_in_the_place_of_another_that_nobody_uses(tmp_path):
     second = Store.create(tmp_path, {"plan": 2}, instead=True)
     assert second.meta()["plan"] == 2
     second.close()
+
+
+def test_a_directory_is_one_processes_at_a_time(tmp_path):
+    Store.create(tmp_path, {}).close()
+    hold = f"from pathlib import Path; from truekernel.store import claimed\nwith claimed(Path({str(tmp_path)!r})): print('mine', flush=True); input()"
+    other = subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert other.stdout.readline() == "mine\n"
+        with pytest.raises(RunDirectoryError, match="in use by another audit"), claimed(tmp_path):
+            pass
+    finally:
+        other.kill()
+        other.wait()
+    with claimed(tmp_path):
+        pass

@@ -136,8 +136,8 @@ class Perturber(_Mode):
             return result
         self.draws += 1
         noise = _signs(self.run, self.draws, result.numel(), result.device).view(result.shape)
-        relative = noise if depth is None else noise * depth
-        result.addcmul_(result, relative, value=size)  # one pass over what may be millions of elements
+        relative = noise * size if depth is None else noise * (size * depth)
+        result.mul_(relative.add_(1.0))  # a factor near 1, since an infinity less an infinity would be no number
         return result.add_(noise, alpha=self.underflow) if self.underflow else result
 
 

@@ -1,6 +1,12 @@
-"""Multiplies in three bfloat16 parts, which together hold what float32 holds."""
+"""Multiplies in three bfloat16 parts, which together hold what float32 holds; columns are scaled by powers of two, so that small numbers have parts too."""
 
 import torch
+
+
+def times_power(x, power):
+    # In two steps: a power of two may be beyond what float32 holds while the product is not.
+    half = power // 2
+    return torch.ldexp(torch.ldexp(x, half), power - half)
 
 
 def parts(x):
@@ -12,5 +18,6 @@ def parts(x):
 
 
 def kernel(a, b):
-    first, second, third = parts(b)
-    return a @ third + a @ second + a @ first
+    power = torch.frexp(b.abs().amax(0)).exponent
+    first, second, third = parts(times_power(b, -power))
+    return times_power(a @ third + a @ second + a @ first, power)
