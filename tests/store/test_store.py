@@ -178,13 +178,12 @@ def test_a_run_may_start_in_the_place_of_another_that_nobody_uses(tmp_path):
 def test_a_directory_is_one_processes_at_a_time(tmp_path):
     Store.create(tmp_path, {}).close()
     hold = f"from pathlib import Path; from truekernel.store import claimed\nwith claimed(Path({str(tmp_path)!r})): print('mine', flush=True); input()"
-    other = subprocess.Popen([sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    try:
+    with subprocess.Popen(
+        [sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
         assert other.stdout.readline() == "mine\n"
         with pytest.raises(RunDirectoryError, match="in use by another audit"), claimed(tmp_path):
             pass
-    finally:
         other.kill()
-        other.wait()
     with claimed(tmp_path):
         pass
