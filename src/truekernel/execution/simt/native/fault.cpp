@@ -170,7 +170,6 @@ static void on_illegal_instruction(Place place) {
     case kTrapDivision: fail(TK_HOST_DIFFERS, place, "integer division by zero, or the quotient overflows");
     case kTrapFloatCast: fail(TK_HOST_DIFFERS, place, "floating-point value out of the integer type's range");
     case kTrapShift: fail(TK_HOST_DIFFERS, place, "shift by the type's width or more, or by a negative number");
-    case kTrapBounds: fail(TK_OUT_OF_BOUNDS, place, "array index out of bounds");
     case kTrapAlignment: fail(TK_MISALIGNED, place, "misaligned or null address");
     default: fail(TK_CRASH, place, "trap %u", check);
   }

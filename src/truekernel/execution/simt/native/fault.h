@@ -19,7 +19,7 @@ struct Limits {
 extern Limits limits;
 
 // clang's numbers of the checks that the builds use.
-enum { kTrapDivision = 3, kTrapFloatCast = 5, kTrapBounds = 18, kTrapShift = 20, kTrapAlignment = 22 };
+enum { kTrapDivision = 3, kTrapFloatCast = 5, kTrapShift = 20, kTrapAlignment = 22 };
 
 [[noreturn]] void fail_out_of_bounds(const Place &place);
 void calm_tick();

@@ -1,4 +1,4 @@
-// What g++'s checks call (clang's trap instead, see fault.cpp). The first argument of every handler starts with the place in
+// What checks call: all of g++, and those of array bounds and alignment in checked builds of clang (its others trap, see fault.cpp). The first argument of every handler starts with the place in
 // the source: file name, line and column.
 #include "fault.h"
 
@@ -32,8 +32,22 @@ HANDLER void __ubsan_handle_shift_out_of_bounds(void *data, void *, void *) {
 HANDLER void __ubsan_handle_float_cast_overflow(void *data, void *) {
   fail(TK_HOST_DIFFERS, place_of(data, HERE), "floating-point value out of the integer type's range");
 }
-HANDLER void __ubsan_handle_out_of_bounds(void *data, void *) {
-  fail(TK_OUT_OF_BOUNDS, place_of(data, HERE), "array index out of bounds");
+// Data: location, types of the array and of the index, whose value is the argument where it fits one.
+HANDLER void __ubsan_handle_out_of_bounds(void *data, void *index) {
+  struct Type {
+    uint16_t kind, info;  // kind 0: integer; info: whether it is signed, and twice the logarithm of its bits
+    char name[1];
+  };
+  struct Bounds {
+    SourceLocation location;
+    const Type *array, *index;
+  };
+  const auto bounds = static_cast<const Bounds *>(data);
+  const unsigned bits = 1u << (bounds->index->info >> 1);
+  if (bounds->index->kind != 0 || bits > 64) fail(TK_OUT_OF_BOUNDS, place_of(data, HERE), "array index out of bounds");
+  const unsigned unused = 64 - bits;
+  const auto value = int64_t(reinterpret_cast<uint64_t>(index) << unused) >> unused;
+  fail(TK_OUT_OF_BOUNDS, place_of(data, HERE), "index %lld of %.80s", (long long)value, bounds->array->name);
 }
 // Data: location, type descriptor, log2 of the alignment, kind of access (0 = load, 1 = store).
 HANDLER void __ubsan_handle_type_mismatch_v1(void *data, void *pointer) {
