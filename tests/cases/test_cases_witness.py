@@ -109,13 +109,14 @@ def test_rows_are_longer_than_a_block_where_there_are_many_and_nothing_else():
     assert witness_shapes(problems()["max_pool2d"])["many"]["H"] < 16
 
 
-def test_inner_axis_of_matrix_products_and_the_keys_of_attention_are_deep_and_nothing_else():
+def test_inner_axes_of_tiled_families_are_deep_and_nothing_else():
     for name, problem in problems().items():
         deep = witness_shapes(problem).get("deep")
         if deep is not None:
-            assert problem.family in ("matmul", "attention"), name
+            assert problem.family in ("matmul", "attention", "convolution"), name
     assert witness_shapes(problems()["matmul"])["deep"]["K"] > 16_000
     assert witness_shapes(problems()["attention"])["deep"]["keys"] > 16_000
+    assert witness_shapes(problems()["conv1d_dilated"])["deep"]["C"] * 36 > 4096
 
 
 def test_a_lone_row_is_longer_than_a_long_one():
@@ -125,6 +126,12 @@ def test_a_lone_row_is_longer_than_a_long_one():
             assert problem.family not in ("matmul", "convolution", "attention", "pooling", "elementwise", "activation")
             assert problem.family == "softmax" or max(found["lone"].values()) >= 18_000, name
     assert witness_shapes(problems()["batch_norm"])["lone"]["positions"] * 2 > 262_144
+    assert math.prod(witness_shapes(problems()["frobenius_norm"])["lone"].values()) > 1_048_576
+
+
+def test_a_tower_strays_beyond_the_slack_by_one_number_a_row():
+    tower = witness_shapes(problems()["cumsum"])["tower"]
+    assert tower["B"] * 4 > 4096 + 256 and tower["N"] > 256
 
 
 def test_a_plane_has_more_rows_than_threads_and_rows_of_whole_vectors():

@@ -14,7 +14,7 @@ from truekernel.model import Problem
 from truekernel.model.lengths import lengths
 from truekernel.model.problem import AxisKind
 
-STRETCHED: tuple[str, ...] = ("many", "broad", "long", "deep", "crowd", "plane", "lone", "vast")
+STRETCHED: tuple[str, ...] = ("many", "broad", "long", "deep", "crowd", "plane", "tower", "lone", "vast")
 LOOPING: tuple[str, ...] = ("elementwise", "activation")
 """Families in which each element costs next to nothing, and rows need no block each."""
 TILED: dict[str, AxisKind] = {"matmul": "feature", "convolution": "spatial", "attention": "reduction"}
@@ -26,7 +26,7 @@ EDGE = 8
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How long. `block`: more than the 256 threads of a block; `many`: elements of the largest tensor of "many", where rows are as long, and of "plane"; `row`: more than a block takes at four elements a thread; `rows`: more than 1024 blocks of eight warps have, a warp for each; `blocks`: more than a grid that is cut at 512, a block for each; `elements`: of the largest tensor of "long";
+    """How long. `block`: more than the 256 threads of a block; `many`: elements of the largest tensor of "many", where rows are as long, and of "plane"; `row`: more than a block takes at four elements a thread; `rows`: more than 1024 blocks of eight warps have, a warp for each; `blocks`: more than a grid that is cut at 512, a block for each; `slack`: more floats than the 4 KiB of slack beside a buffer hold, so that one for each row shows; `channels`: so many that three filters of nine taps reach beyond it; `elements`: of the largest tensor of "long";
     `looping`: the same for "long" in families of `LOOPING`, more than a grid of 1024 blocks takes at four elements a thread; `alone`: of "lone"; `outputs`: of "vast", more than a grid of 4096 blocks covers; `tiles`: more than 128 tiles of 32, and
     `operations` that tiled families may cost."""
 
@@ -35,6 +35,8 @@ class Reach:
     many: int = 300_000
     rows: int = 8200
     blocks: int = 530
+    slack: int = 1100
+    channels: int = 130
     elements: int = 300_000
     looping: int = 1_150_000
     alone: int = 600_000
@@ -49,7 +51,7 @@ Length = Callable[[str, int], int]
 
 def stretched(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, dict[str, int]]:
     """Those of these shapes that a problem has, by name. `few`: lengths of the other axes. "many": batch axes longer than a block, and the longest row axis longer still where that is not too much; "broad": feature axes longer than a block, or the last spatial axis where there are none; "long": one axis within a row so long that a thread takes hundreds of elements, and a
-    grid hundreds of blocks; "deep": the inner axis of matrix products of that kind, and the keys of attention; "lone": as few rows as may be, longer still, in families whose rows need a block each; "vast": more outputs than a grid takes, for pooling; "plane": more rows than a block has threads, each longer than a block takes in vectors of four; "crowd": as many rows of a few elements as `rows` in families of `LOOPING`, as `blocks` in others but tiled and pooling ones."""
+    grid hundreds of blocks; "deep": the inner axis of matrix products, attention and convolutions of that kind; "lone": as few rows as may be, longer still, in families whose rows need a block each; "vast": more outputs than a grid takes, for pooling; "tower": more rows still, each longer than a block; "plane": more rows than a block has threads, each longer than a block takes in vectors of four; "crowd": as many rows of a few elements as `rows` in families of `LOOPING`, as `blocks` in others but tiled and pooling ones."""
     found = {
         "many": _many(problem, few, reach, length),
         "broad": _broad(problem, few, reach, length),
@@ -57,6 +59,7 @@ def stretched(problem: Problem, few: Mapping[str, int], reach: Reach, length: Le
         "deep": _deep(problem, few, reach, length),
         "crowd": _crowd(problem, few, reach, length),
         "plane": _plane(problem, few, reach, length),
+        "tower": _tower(problem, few, reach, length),
         "lone": _lone(problem, few, reach, length),
         "vast": _vast(problem, few, reach, length),
     }
@@ -105,8 +108,10 @@ def _long(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length
 
 def _deep(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
     inner = [name for name in _free(problem) if problem.axes[name].kind == "reduction"]
-    if problem.family not in ("matmul", "attention") or not inner:
+    if problem.family not in TILED or not inner:
         return dict(few)
+    if problem.family == "convolution":  # programs keep a filter in shared memory
+        return {**few, inner[0]: length(inner[0], _whole(problem, inner[0], reach.channels))}
     return _grown(problem, few, inner[0], 4 * reach.tiles, length, lambda a: problem.flops(a) <= reach.operations)
 
 
@@ -125,6 +130,21 @@ def _plane(problem: Problem, few: Mapping[str, int], reach: Reach, length: Lengt
     return found if _largest(problem, found) <= 2 * reach.many else dict(few)
 
 
+def _tower(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
+    free = _free(problem)
+    batches = [name for name in free if problem.axes[name].kind == "batch"]
+    rows = [name for name in free if name not in batches]
+    if problem.family in (*TILED, *LOOPING, "pooling") or not (batches and rows):
+        return dict(few)
+    first, name = batches[0], _longest(problem, rows)
+    found = {
+        **few,
+        first: length(first, _whole(problem, first, reach.slack)),
+        name: length(name, _whole(problem, name, reach.block)),
+    }
+    return found if _largest(problem, found) <= 2 * reach.many else dict(few)
+
+
 def _lone(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
     free = _free(problem)
     rows = [name for name in free if problem.axes[name].kind != "batch"]
@@ -132,7 +152,13 @@ def _lone(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length
         return dict(few)
     name = _longest(problem, rows)
     alone = {**few, **{other: length(other, step_of(problem.axes[other])) for other in free if other != name}}
-    return _grown(problem, alone, name, reach.alone, length, lambda a: _largest(problem, a) <= reach.alone)
+    # What is summed over the whole tensor is split over a grid that is cut.
+    most = reach.outputs if problem.family in ("reduction", "loss") else reach.alone
+    step = step_of(problem.axes[name])
+    wanted = most // max(1, _largest(problem, {**alone, name: step})) * step
+    if _largest(problem, {**alone, name: wanted}) > 2 * most:  # both sides of a square
+        return _grown(problem, alone, name, most, length, lambda a: _largest(problem, a) <= most)
+    return {**alone, name: length(name, max(wanted, alone[name]))}
 
 
 def _vast(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:

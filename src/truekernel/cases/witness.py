@@ -80,6 +80,8 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("special", "crowd"),
     ("uniform&parameters", "lone"),
     ("normal*300", "plane"),
+    ("normal&parameters", "tower"),
+    ("normal&parameters", "deep"),
     ("normal&parameters", "vast"),
 )
 """Recipes and shapes, what kills most first."""
