@@ -26,7 +26,7 @@ EDGE = 8
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How long. `block`: more than the 256 threads of a block; `many`: elements of the largest tensor of "many", where rows are as long, and of "plane"; `row`: more than a block takes at four elements a thread; `rows`: more than 1024 blocks of eight warps have, a warp for each; `blocks`: more than a grid that is cut at 512, a block for each; `slack`: more floats than the 4 KiB of slack beside a buffer hold, so that one for each row shows; `channels`: so many that three filters of nine taps reach beyond it; `elements`: of the largest tensor of "long";
+    """How long. `block`: more than the 256 threads of a block; `many`: elements of the largest tensor of "many", where rows are as long, and of "plane"; `row`: more than a block takes at four elements a thread; `rows`: more than 1024 blocks of eight warps have, a warp for each; `blocks`: more than a grid that is cut at 512, a block for each; `slack`: more floats than the 4 KiB of slack beside a buffer hold, so that one for each row shows; `channels`: so many that two filters of three taps reach beyond it; `elements`: of the largest tensor of "long";
     `looping`: the same for "long" in families of `LOOPING`, more than a grid of 1024 blocks takes at four elements a thread; `alone`: of "lone"; `outputs`: of "vast", more than a grid of 4096 blocks covers; `tiles`: more than 128 tiles of 32, and
     `operations` that tiled families may cost."""
 
@@ -36,7 +36,7 @@ class Reach:
     rows: int = 8200
     blocks: int = 530
     slack: int = 1100
-    channels: int = 130
+    channels: int = 200
     elements: int = 300_000
     looping: int = 1_150_000
     alone: int = 600_000
