@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -21,7 +20,7 @@ from truekernel.audit.gates import case_gates, without_invalid
 from truekernel.audit.records import CaseGate, CaseRecord, HonestRecord, ProblemRecord, SuiteEntry
 from truekernel.audit.vacuity import vacuous_pairs
 from truekernel.cases.stretched import TILED
-from truekernel.cases.witness import witness_cases
+from truekernel.cases.witness import witness_cases, witness_shapes
 from truekernel.checkers import Checker
 from truekernel.errors import BadInputError, PlanError
 from truekernel.execution.backend import Compiled
@@ -40,8 +39,10 @@ ADVERSARIAL: tuple[Configuration, ...] = (
 )
 """Schedules, besides that of a GPU, under which the witness search looks for faults of synchronisation. Among 12,623 witnessed mutants none fell to another order alone."""
 ADVERSARIAL_CASES = 4
-"""The witness search tries adversarial schedules on its first cases only, the reverse one on the longest rows too, where loops over tiles go round more than once, and both where there are most rows, more than a block of threads takes. (Tiled families go over their tiles
-on short axes as well: none of their mutants fell to it.)"""
+"""The witness search tries adversarial schedules on its first cases only ..."""
+ADVERSARIAL_SHAPES: dict[str, tuple[str, ...]] = {"long": ("reverse",), "many": ("warp_greedy",)}
+"""... and on these: the longest rows, where loops over tiles go round more than once, and more rows than a block of threads takes. (Tiled families go over their tiles on short axes as well: none of their
+mutants fell to it.)"""
 STALE = Configuration(fill="stale")
 """Memory that nobody has written holds what an allocator left, where it otherwise holds poison, which may happen to be what a kernel forgets to write."""
 STALE_CASES = 1
@@ -163,13 +164,7 @@ def _cases(problem: Problem, checkers: Mapping[str, Checker], device: Device) ->
     adversarial = [configuration for configuration in ADVERSARIAL if configuration.schedule in device.schedules]
     search = requests_for(witnesses, [Configuration()]) + requests_for(witnesses[:ADVERSARIAL_CASES], adversarial)
     search += requests_for(witnesses[:STALE_CASES], [STALE])
-    longest = max(witnesses, key=lambda case: max(case.lengths.values()))
-    if longest not in witnesses[:ADVERSARIAL_CASES] and problem.family not in TILED:
-        search += [(longest.id, c) for c in adversarial if c.schedule == "reverse"]
-    batches = [name for name, axis in problem.axes.items() if axis.kind == "batch"]
-    widest = max(witnesses, key=lambda case: math.prod(case.lengths[name] for name in batches))
-    if widest not in (*witnesses[:ADVERSARIAL_CASES], longest) and problem.family not in TILED:
-        search += requests_for([widest], adversarial)
+    search += _stretched_adversarial(problem, witnesses, adversarial)
     return ProblemSetup(
         problem,
         device,
@@ -180,6 +175,20 @@ def _cases(problem: Problem, checkers: Mapping[str, Checker], device: Device) ->
         search,
         {name: requests_of(checkers[name], others[name], device) for name in others},
     )
+
+
+def _stretched_adversarial(
+    problem: Problem, witnesses: Sequence[Case], adversarial: Sequence[Configuration]
+) -> list[Request]:
+    """The adversarial requests of stretched shapes: of each, its first case."""
+    first = {case.axes: case for case in reversed(witnesses)}
+    found: list[Request] = []
+    for shape, schedules in ADVERSARIAL_SHAPES.items() if problem.family not in TILED else ():
+        axes = witness_shapes(problem).get(shape)
+        case = first.get(tuple(sorted(axes.items()))) if axes else None
+        if case is not None and case not in witnesses[:ADVERSARIAL_CASES]:
+            found += [(case.id, c) for c in adversarial if c.schedule in schedules]
+    return found
 
 
 def _union(checkers: Mapping[str, Checker], suites: Mapping[str, Sequence[Case]], device: Device) -> list[Request]:
@@ -223,8 +232,8 @@ def _honest(setup: ProblemSetup, mutated: Sequence[Program]) -> None:
             requests, ours_too = [*everything, *others], variant.id in corpus.programs()
             # A program of the user's may loop for ever on every case: its first fault is enough.
             executions = stage.execute(library, 0, plans, requests, None if ours_too else [1] * len(requests))
-            if not ours_too and (why := wrong(executions)):
-                raise _refusal(setup, variant.id, why)
+            if not ours_too and (fault := wrong(executions)):
+                raise _refusal(setup, variant.id, fault)
             stage.time_limits(requests, executions)
             if ours_too:
                 flushed |= _flushed(setup, executions)
@@ -234,21 +243,21 @@ def _honest(setup: ProblemSetup, mutated: Sequence[Program]) -> None:
         if (
             program not in ours
             and setup.device.sanitises
-            and (why := full_gate(stage, program.source, program.plan_source))
+            and (fault := full_gate(stage, program.source, program.plan_source))
         ):
-            raise _refusal(setup, program.name, why)
+            raise _refusal(setup, program.name, fault)
     stage.set_spreads(_spreads(setup, [b for b in built if b[0].role == "panel"], kept))
     good: list[list[Execution]] = []
     for variant, library, plans in built:
         executions = stage.execute(library, 0, plans, everything)
-        why = wrong(executions)
-        if why and variant.id in wanted:
-            raise _refusal(setup, variant.id, why)
-        if why is None:
+        fault = wrong(executions)
+        if fault and variant.id in wanted:
+            raise _refusal(setup, variant.id, fault)
+        if fault is None:
             good.append(executions)
         mine = [e for e in executions if (e.case_id, e.configuration) in set(setup.requests)]
         setup.honest.append(
-            _record(setup, variant, mine, why or "", ask(setup, Build(library, 0, plans), _subject(setup, variant)))
+            _record(setup, variant, mine, fault or "", ask(setup, Build(library, 0, plans), _subject(setup, variant)))
         )
         if variant.id in wanted:
             program = next(program for program in programs if program.name == variant.id)
