@@ -193,6 +193,7 @@ def recipe_strings() -> str:
         "| small, medium | two steps (a step: what all lengths of an axis are multiples of), and about half of the audit length |",
         "| three, eight | three steps, or another odd number where a suite uses three; and eight steps |",
         "| past | one more than a multiple of 64 on reduction and feature axes, or nine where these are short; all else a few |",
+        "| powers | powers of two, the next above the audit lengths that no suite uses |",
         "| large | a little more than the audit length, twice that on spatial axes |",
         f"| many | at least {witness.REACH.block} on batch axes, all else a few |",
         f"| broad | at least {witness.REACH.block} on feature axes, or the last spatial axis where there are none, all else a few |",

@@ -127,7 +127,7 @@ def _plane(problem: Problem, few: Mapping[str, int], reach: Reach, length: Lengt
         first: length(first, _whole(problem, first, reach.block)),
         name: length(name, _whole(problem, name, reach.row)),
     }
-    return found if _largest(problem, found) <= 2 * reach.many else dict(few)
+    return found if _largest(problem, found) <= reach.many else dict(few)
 
 
 def _tower(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
@@ -142,7 +142,7 @@ def _tower(problem: Problem, few: Mapping[str, int], reach: Reach, length: Lengt
         first: length(first, _whole(problem, first, reach.slack)),
         name: length(name, _whole(problem, name, reach.block)),
     }
-    return found if _largest(problem, found) <= 2 * reach.many else dict(few)
+    return found if _largest(problem, found) <= reach.many else dict(few)
 
 
 def _lone(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
@@ -157,7 +157,8 @@ def _lone(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length
     step = step_of(problem.axes[name])
     wanted = most // max(1, _largest(problem, {**alone, name: step})) * step
     if _largest(problem, {**alone, name: wanted}) > 2 * most:  # both sides of a square
-        return _grown(problem, alone, name, most, length, lambda a: _largest(problem, a) <= most)
+        side = math.isqrt(most * alone[name] ** 2 // _largest(problem, alone)) // step * step
+        return {**alone, name: length(name, max(side, alone[name]))}
     return {**alone, name: length(name, max(wanted, alone[name]))}
 
 

@@ -17,10 +17,10 @@ from truekernel.cases.suite_shapes import suite_shapes
 from truekernel.model import AxisSpec, Case, Problem
 from truekernel.numerics.formats import FORMATS
 
-SHAPES = ("above", "below", "tiles", "small", "medium", "three", "eight", "past", "large")
+SHAPES = ("above", "below", "tiles", "small", "medium", "three", "eight", "past", "large", "powers")
 """Names of the witness shapes, besides those of `stretched`: just above the audit lengths, just below, whole multiples of 32 (or 8) of long axes, two elements, about half; "three":
 three elements, or another odd number where three is used, so that no vector divides a tensor; "eight": two vectors of four; "past": one more than a multiple of 64 (or 8) on reduction and
-feature axes, nine where these are short and on spatial axes, so that the last tile holds one element; "large": spatial axes of twice the audit length, where an image no longer fits one block."""
+feature axes, nine where these are short and on spatial axes, so that the last tile holds one element; "large": spatial axes of twice the audit length, where an image no longer fits one block; "powers": powers of two."""
 UNEQUAL = ("above", "below", "medium", "large")
 """Shapes in which no two axes that may vary have the same length."""
 REACH = Reach()
@@ -81,6 +81,11 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("uniform&parameters", "lone"),
     ("normal*300", "plane"),
     ("normal&parameters", "tower"),
+    ("near", "eight"),
+    ("near", "three"),
+    ("normal*1e-19", "three"),
+    ("normal*1e-19", "medium"),
+    ("uniform", "powers"),
     ("normal&parameters", "deep"),
     ("normal&parameters", "vast"),
 )
@@ -113,7 +118,7 @@ def witness_cases(problem: Problem) -> list[Case]:
     for number, (recipe, shape) in enumerate(PLAN):
         if recipe == "special" and not special:
             continue
-        if shape in STRETCHED and shape not in shapes:
+        if shape in (*STRETCHED, "powers") and shape not in shapes:
             continue
         if (recipe, shape) == (
             "normal*20",
@@ -154,6 +159,8 @@ def witness_shapes(problem: Problem) -> dict[str, dict[str, int]]:
     found = {shape: {name: _length(axis, used[name], shape) for name, axis in problem.axes.items()} for shape in SHAPES}
     found |= stretched(problem, found["small"], REACH, lambda name, wanted: _unused(problem, used, name, wanted))
     found |= {shape: _apart(problem, used, found[shape]) for shape in UNEQUAL}
+    if problem.family in TILED:
+        del found["powers"]  # tiles are powers of two themselves, and so many operations cost seconds
     legal = {shape: axes for shape, axes in found.items() if is_legal(problem, axes)}
     return {"above": problem.audit_axes()} | legal
 
@@ -198,7 +205,12 @@ def _length(axis: AxisSpec, used: set[int], shape: str) -> int:
         "eight": 8 * step,
         "past": max(axis.audit // (64 * step), 1) * 64 * step + step if tiled else short * step,
         "large": (2 * axis.audit if axis.kind == "spatial" else axis.audit) + 2 * step,
+        "powers": step << max(axis.audit // step, 1).bit_length(),
     }[shape]
+    if shape == "powers":
+        while wanted in used:
+            wanted *= 2
+        return wanted
     strides = {"tiles": tile, "past": 64 * step if tiled else step, "three": 2 * step}
     return _from(axis, used, wanted, strides.get(shape, step))
 
