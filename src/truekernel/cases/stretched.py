@@ -26,7 +26,7 @@ EDGE = 8
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How long. `block`: more than the 256 threads of a block; `many`: elements of the largest tensor of "many", where rows are as long, and of "plane"; `row`: more than a block takes at four elements a thread; `rows`: more than 1024 blocks of eight warps have, a warp for each; `blocks`: more than a grid that is cut at 512, a block for each; `slack`: more floats than the 4 KiB of slack beside a buffer hold, so that one for each row shows; `channels`: so many that two filters of three taps reach beyond it; `elements`: of the largest tensor of "long";
+    """How long. `block`: more than the 256 threads of a block; `many`: elements of the largest tensor of "many", where rows are as long, of "plane" and of "tower"; `row`: more than a block takes at four elements a thread; `rows`: more than 1024 blocks of eight warps have, a warp for each; `blocks`: more than a grid that is cut at 512, a block for each; `slack`: more floats than the 4 KiB of slack beside a buffer hold, so that one for each row shows; `channels`: so many that two filters of three taps reach beyond it; `elements`: of the largest tensor of "long";
     `looping`: the same for "long" in families of `LOOPING`, more than a grid of 1024 blocks takes at four elements a thread; `alone`: of "lone"; `outputs`: of "vast", more than a grid of 4096 blocks covers; `tiles`: more than 128 tiles of 32, and
     `operations` that tiled families may cost."""
 
@@ -58,11 +58,12 @@ def stretched(problem: Problem, few: Mapping[str, int], reach: Reach, length: Le
         "long": _long(problem, few, reach, length),
         "deep": _deep(problem, few, reach, length),
         "crowd": _crowd(problem, few, reach, length),
-        "plane": _plane(problem, few, reach, length),
-        "tower": _tower(problem, few, reach, length),
+        "plane": _rectangle(problem, few, reach, length, rows=reach.block, row=reach.row),
         "lone": _lone(problem, few, reach, length),
         "vast": _vast(problem, few, reach, length),
     }
+    if problem.family not in LOOPING:
+        found["tower"] = _rectangle(problem, few, reach, length, rows=reach.slack, row=reach.block)
     return {name: axes for name, axes in found.items() if axes != few and is_legal(problem, axes)}
 
 
@@ -115,33 +116,17 @@ def _deep(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length
     return _grown(problem, few, inner[0], 4 * reach.tiles, length, lambda a: problem.flops(a) <= reach.operations)
 
 
-def _plane(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
+def _rectangle(
+    problem: Problem, few: Mapping[str, int], reach: Reach, length: Length, *, rows: int, row: int
+) -> dict[str, int]:
+    """At least `rows` of a batch axis, and the longest row axis at least `row`."""
     free = _free(problem)
     batches = [name for name in free if problem.axes[name].kind == "batch"]
-    rows = [name for name in free if name not in batches]
-    if problem.family in (*TILED, "pooling") or not (batches and rows):
+    others = [name for name in free if name not in batches]
+    if problem.family in (*TILED, "pooling") or not (batches and others):
         return dict(few)
-    first, name = batches[0], _longest(problem, rows)
-    found = {
-        **few,
-        first: length(first, _whole(problem, first, reach.block)),
-        name: length(name, _whole(problem, name, reach.row)),
-    }
-    return found if _largest(problem, found) <= reach.many else dict(few)
-
-
-def _tower(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
-    free = _free(problem)
-    batches = [name for name in free if problem.axes[name].kind == "batch"]
-    rows = [name for name in free if name not in batches]
-    if problem.family in (*TILED, *LOOPING, "pooling") or not (batches and rows):
-        return dict(few)
-    first, name = batches[0], _longest(problem, rows)
-    found = {
-        **few,
-        first: length(first, _whole(problem, first, reach.slack)),
-        name: length(name, _whole(problem, name, reach.block)),
-    }
+    wanted = {batches[0]: rows, _longest(problem, others): row}
+    found = {**few, **{name: length(name, _whole(problem, name, least)) for name, least in wanted.items()}}
     return found if _largest(problem, found) <= reach.many else dict(few)
 
 
