@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import os
 import re
 import subprocess
 import tempfile
@@ -32,6 +33,8 @@ STATUS = [
     "infrastructure",
 ]
 INPUT, SCRATCH, ZEROED, MUTABLE = 1, 2, 3, 16
+OWN = f".{os.getpid()}"
+"""In names of files that are being made: several processes test at once, and each sees whole files only."""
 COMPILERS = {"clang": "clang++-19", "gcc": "g++"}
 DYNAMIC = re.compile(r"(\bextern\b[^;{}]*?)\b__shared__\b([^;{}]*?\[\s*\])\s*;")
 
@@ -65,7 +68,7 @@ def bench() -> Path:
             "-rdynamic",
         ]
         link = ["-Wl,--no-as-needed", "-lm", "-ldl"]
-        part = out.with_suffix(".part")
+        part = out.with_suffix(OWN)
         subprocess.run(["g++", *flags, "-I", NATIVE, *sources, "-o", part, *link], check=True)
         part.rename(out)
     return out
@@ -88,7 +91,7 @@ def compile_kernels(
     library = folder() / f"{digest}.so"
     if library.exists():
         return library
-    cpp, obj = folder() / f"{digest}.cpp", folder() / f"{digest}.o"
+    cpp, obj, part = (folder() / f"{digest}{OWN}{suffix}" for suffix in (".cpp", ".o", ".so"))
     cpp.write_text(text)
     include = NATIVE / "include"
     command = [COMPILERS[kind], *flags, "-I", include, "-include", include / "tk_shim.h", "-c", cpp, "-o", obj]
@@ -99,7 +102,8 @@ def compile_kernels(
         from truekernel.execution.simt.shared_zones import widen
 
         widen(obj)
-    subprocess.run(["ld", "-shared", "-z", "now", obj, "-o", library], check=True)
+    subprocess.run(["ld", "-shared", "-z", "now", obj, "-o", part], check=True)
+    part.rename(library)
     return library
 
 

@@ -33,6 +33,12 @@ __global__ void neighbouring_arrays(float *out, int i) {
   __syncthreads();
   out[threadIdx.x] = first[threadIdx.x] + second[threadIdx.x];
 }
+__global__ void two_arrays(float *out, int i, int j) {
+  __shared__ float near[32];
+  float local[4] = {1, 2, 3, 4};
+  near[i] = 1.0f;
+  out[threadIdx.x] = near[threadIdx.x] + local[j];
+}
 __global__ void null_pointer(float *out, int really) { *(really ? (float *)nullptr : out) = 1; }
 __global__ void far_pointer(float *out, long long where) { *(volatile float *)((char *)out + where) = 1; }
 

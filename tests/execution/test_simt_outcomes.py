@@ -93,6 +93,21 @@ def test_shared_bounds(kind, kernel):
             assert r.report["name"] == ("first" if kernel == "neighbouring_arrays" else "dynamic shared memory")
 
 
+@pytest.mark.parametrize(
+    ("i", "j", "said", "where"),
+    [
+        (32, 0, "index 32 of 'float[32]'", "near[i] = 1.0f"),
+        (-1, 0, "index -1 of 'float[32]'", "near[i] = 1.0f"),
+        (0, 4, "index 4 of 'float[4]'", "near[threadIdx.x] + local[j]"),
+    ],
+)
+def test_overruns_of_arrays_tell_index_and_line(i, j, said, where):
+    r = launched("two_arrays", [("scratch", 128)], [b(0), i4(i), i4(j)], checked=True, block=(1,))
+    assert (r.status, r.report["message"], r.line()) == ("out_of_bounds", said, line_of(where))
+    inside = launched("two_arrays", [("scratch", 128)], [b(0), i4(0), i4(3)], checked=True, block=(1,))
+    assert inside.status == "ok" and inside.report["hazards"] == []
+
+
 def test_wild_pointers(kind):
     for checked in (False, True):
         r = launched("null_pointer", [("scratch", 4)], [b(0), i4(1)], kind=kind, checked=checked, block=(1,))
