@@ -2,6 +2,25 @@
 
 from __future__ import annotations
 
+NORM = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self, features, groups):
+        super().__init__()
+        self.norm = torch.nn.GroupNorm(groups, features)
+
+    def forward(self, x):
+        return self.norm(x)
+
+batch, features, groups, dim1, dim2 = 112, 64, 8, 512, 512
+
+def get_inputs():
+    return [torch.rand(batch, features, dim1, dim2)]
+
+def get_init_inputs():
+    return [features, groups]
+"""
 SOFTMAX = '''
 import torch
 

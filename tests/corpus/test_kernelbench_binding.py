@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 import torch
-from kernelbench_files import GOOD, SOFTMAX, write
+from kernelbench_files import GOOD, NORM, SOFTMAX, write
 
 from truekernel import corpus
 from truekernel.cases import make_inputs
@@ -12,25 +12,6 @@ from truekernel.corpus.kernelbench import load
 from truekernel.corpus.kernelbench.binding import NotBoundError, bind, verify
 from truekernel.model import Case
 
-NORM = """
-import torch
-
-class Model(torch.nn.Module):
-    def __init__(self, features, groups):
-        super().__init__()
-        self.norm = torch.nn.GroupNorm(groups, features)
-
-    def forward(self, x):
-        return self.norm(x)
-
-batch, features, groups, dim1, dim2 = 112, 64, 8, 512, 512
-
-def get_inputs():
-    return [torch.rand(batch, features, dim1, dim2)]
-
-def get_init_inputs():
-    return [features, groups]
-"""
 KL = """
 import torch
 

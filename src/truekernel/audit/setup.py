@@ -19,6 +19,7 @@ from truekernel.audit.callables import Opinions, ask
 from truekernel.audit.gates import case_gates, without_invalid
 from truekernel.audit.records import CaseGate, CaseRecord, HonestRecord, ProblemRecord, SuiteEntry
 from truekernel.audit.vacuity import vacuous_pairs
+from truekernel.cases.grammar import parse_recipe
 from truekernel.cases.stretched import TILED
 from truekernel.cases.witness import witness_cases, witness_shapes
 from truekernel.checkers import Checker
@@ -294,9 +295,9 @@ def _unusable(program: Program, why: str) -> BadInputError:
 
 
 def _flushed(setup: ProblemSetup, executions: Sequence[Execution]) -> set[str]:
-    """Cases of subnormal numbers that a program of ours, right as it is, does not keep here: a GPU's float atomics flush them (PTX ISA, red and atom)."""
+    """Cases of numbers so small that a program of ours, right as it is, does not keep here: a GPU's float atomics flush them (PTX ISA, red and atom)."""
     prepared = setup.stage.prepared
-    return {e.case_id for e in executions if prepared[e.case_id].case.recipe.startswith("subnormal") and wrong([e])}
+    return {e.case_id for e in executions if parse_recipe(prepared[e.case_id].case.recipe).tiny and wrong([e])}
 
 
 def _leave_out(setup: ProblemSetup, cases: set[str]) -> None:

@@ -36,6 +36,8 @@ RECIPES: tuple[str, ...] = (
     "zeros",
     "near",
     "decades",
+    "below",
+    "dust",
 )
 """Base recipes in the order of the kernel's codes; the next code is that of whole numbers."""
 WHOLE = len(RECIPES)
@@ -45,6 +47,8 @@ SECOND_STREAM: dict[str, str] = {
     "special": "special",
     "near": "near",
     "decades": "decade",
+    "below": "below",
+    "dust": "dust",
 }
 """Purpose of the second word that a recipe looks at."""
 KEEPS_NONFINITE, ABSOLUTE, BOUNDED, SCALED = 1, 2, 4, 8

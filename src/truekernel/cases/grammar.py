@@ -14,6 +14,8 @@ from truekernel.cases.recipes import recipes
 from truekernel.errors import BadInputError, UnknownNameError
 
 OFFICIAL = "official"
+TINY = 1e-18
+"""Products of two numbers from here on down come near float32's least normal number, 1.2e-38."""
 NUMBER = r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 PATTERN = re.compile(
     rf"(?P<base>[a-z_]+)(?:\*(?P<factor>{NUMBER}))?(?P<offset>\+{NUMBER})?(?P<parameters>&parameters)?(?:@(?P<place>\d+))?"
@@ -29,6 +31,11 @@ class Recipe:
     offset: float = 0.0
     parameters: bool = False
     place: int | None = None
+
+    @property
+    def tiny(self) -> bool:
+        """Whether values, or products of two of them, may be subnormal in float32."""
+        return self.base in ("subnormal", "decades") or abs(self.factor) <= TINY
 
     def __str__(self) -> str:
         factor = f"*{self.factor!r}" if self.factor != 1 else ""

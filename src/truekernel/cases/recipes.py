@@ -87,6 +87,19 @@ def _near(draw: Draw) -> np.ndarray:
     return _ties(draw) * (1.0 + steps * 2.0 ** (1 - form.precision))
 
 
+def _below(draw: Draw) -> np.ndarray:
+    form = FORMATS.get(draw.dtype, FORMATS["float32"])
+    steps = (draw.words("below") % np.uint32(4)).astype(np.float64)
+    return _ties(draw) * (1.0 - steps * 2.0 ** (1 - form.precision))
+
+
+def _dust(draw: Draw) -> np.ndarray:
+    # What is added to a coarse number vanishes when it is rounded to nearest, and takes a whole step away when it is rounded toward zero.
+    form = FORMATS.get(draw.dtype, FORMATS["float32"])
+    coarse = draw.words("dust") % np.uint32(8) == 0
+    return np.where(coarse, _ties(draw), _normal(draw) * 2.0 ** (2 - 2 * form.precision))
+
+
 def _decades(draw: Draw) -> np.ndarray:
     form = FORMATS.get(draw.dtype, FORMATS["float32"])
     word = draw.words("decade")
@@ -140,6 +153,10 @@ def recipes() -> dict[str, ValueRecipe]:
         ValueRecipe("ties", "nine distinct values from -1 to 1", _ties),
         ValueRecipe(
             "near", "nine distinct values from -1 to 1 and their next three neighbours away from zero", _near, 1.5
+        ),
+        ValueRecipe("below", "nine distinct values from -1 to 1 and their next three neighbours toward zero", _below),
+        ValueRecipe(
+            "dust", "one in eight of nine distinct values from -1 to 1, the rest too small to change a sum", _dust
         ),
         ValueRecipe(
             "decades",

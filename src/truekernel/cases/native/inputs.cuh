@@ -8,7 +8,7 @@ namespace truekernel_inputs {
 typedef unsigned long long Word;
 
 // Codes of recipes, in the order of truekernel/cases/device.py.
-enum Recipe { kUniform, kSigned, kNormal, kHeavy, kSparse, kConstant, kTies, kIntegers, kRamp, kSubnormal, kSpecial, kOnes, kZeros, kNear, kDecades, kWhole };
+enum Recipe { kUniform, kSigned, kNormal, kHeavy, kSparse, kConstant, kTies, kIntegers, kRamp, kSubnormal, kSpecial, kOnes, kZeros, kNear, kDecades, kBelow, kDust, kWhole };
 // Codes of element types, in the order of model.ITEM_BYTES.
 enum Dtype { kF32, kF16, kBf16, kF64, kI32, kI64, kU8 };
 enum Flags { kKeepsNonfinite = 1, kAbsolute = 2, kBounded = 4, kScaled = 8 };
@@ -85,6 +85,8 @@ static __device__ __forceinline__ double drawn(int recipe, int dtype, unsigned w
       return __longlong_as_double(pick == 0 ? 0x7FF8000000000000LL : pick == 1 ? 0x7FF0000000000000LL : (long long)0xFFF0000000000000ULL);
     }
     case kNear: return (double(word % 9) / 4.0 - 1.0) * (1.0 + double(other % 4) * spacing(dtype));
+    case kBelow: return (double(word % 9) / 4.0 - 1.0) * (1.0 - double(other % 4) * spacing(dtype));
+    case kDust: return other % 8 == 0 ? double(word % 9) / 4.0 - 1.0 : normal(word, knots) * (spacing(dtype) * spacing(dtype));
     case kDecades: return normal(word, knots) * (other & 1 ? 1.0 : power_of_two(-int((other >> 1) % decades(dtype))));
     case kOnes: return 1.0;
     default: return 0.0;
@@ -150,7 +152,8 @@ extern "C" __global__ void __launch_bounds__(256)
             double low, double high, unsigned long long span, long long lowest, int *outside) {
   using namespace truekernel_inputs;
   const Word blocks = (count + 3) / 4, stride = Word(gridDim.x) * kThreads;
-  const bool two = recipe == kHeavy || recipe == kSparse || recipe == kSpecial || recipe == kNear || recipe == kDecades;
+  const bool two = recipe == kHeavy || recipe == kSparse || recipe == kSpecial || recipe == kNear || recipe == kDecades ||
+                   recipe == kBelow || recipe == kDust;
   for (Word b = Word(blockIdx.x) * kThreads + threadIdx.x; b < blocks; b += stride) {
     const Block first = philox(recipe == kConstant ? 0 : b, stream, seed);
     Block second = first;
