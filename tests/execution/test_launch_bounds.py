@@ -32,7 +32,24 @@ __global__ void {bounds} vadd(const float* a, const float* b, float* c, int n) {
     ],
 )
 def test_bounds_are_read_where_numbers_tell_them(head, bounds, most):
-    assert launch_bounds(BOUNDED.format(head=head, bounds=bounds)) == ({} if most is None else {"vadd": most})
+    assert launch_bounds(BOUNDED.format(head=head, bounds=bounds), ["vadd"]) == [most or 0]
+
+
+@pytest.mark.parametrize(
+    ("template", "bounds", "kernel", "most"),
+    [
+        ("template <int T>", "__launch_bounds__(T)", "vadd<128>", 128),
+        ("template <int T>", "__launch_bounds__((T) / 2)", "vadd< 64 * 2 >", 64),
+        ("template <typename V, int T, int N = 4>", "__launch_bounds__(T * N)", "ns::vadd<float2, WIDE>", 256),
+        ("template <typename V, int T, int N = 4>", "__launch_bounds__(T * N)", "vadd<pair<int, int>, 8, 2>", 16),
+        ("template <typename V>", "__launch_bounds__(64)", "vadd<float>", 64),
+        ("template <int T>", "__launch_bounds__(T)", "vadd", 0),
+        ("template <int T> struct A {};", "__launch_bounds__(T)", "vadd<128>", 0),
+    ],
+)
+def test_template_arguments_tell_them_too(template, bounds, kernel, most):
+    source = BOUNDED.format(head=f"constexpr int WIDE = 64;\n{template}", bounds=bounds)
+    assert launch_bounds(source, [kernel, "other<1>"]) == [most, 0]
 
 
 def test_each_kernel_has_its_own():
@@ -40,7 +57,7 @@ def test_each_kernel_has_its_own():
         f"__global__ void {b} k{n}(int* x) {{}}"
         for n, b in enumerate(["__launch_bounds__(32)", "", "__launch_bounds__(64)"])
     )
-    assert launch_bounds(source) == {"k0": 32, "k2": 64}
+    assert launch_bounds(source, ["k2", "k1", "k0"]) == [64, 0, 32]
 
 
 def ends(source, **plan):

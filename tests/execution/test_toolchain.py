@@ -76,6 +76,16 @@ def test_every_compiler_compiles(checked):
         assert not library.path.exists()
 
 
+@pytest.mark.parametrize(("size", "compiles"), [("0", False), ("128 % 32", False), ("1", True), ("128 / 32", True)])
+def test_an_array_without_elements_is_refused_as_nvcc_refuses_it(size, compiles):
+    source = edited(VADD, {"if (i < n)": f"__shared__ float part[{size}]; part[0] = 0.0f; if (i < n)"})
+    for compiler in simt.find_compilers():
+        if compiler.kind == "gcc":  # its only warning of this is of a dozen extensions
+            continue
+        library = simt.compile_single(source, ("vadd",), compiler=compiler)
+        assert isinstance(library, simt.Library) == compiles, f"{compiler.label}: {library}"
+
+
 def test_batch_names_each_failure_and_builds_the_rest():
     sources = {
         1: VADD,

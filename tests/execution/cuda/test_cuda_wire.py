@@ -72,11 +72,11 @@ def test_silence_and_a_closed_pipe_are_told_apart(pair):
 
 @given(st.integers(0, 5000))
 def test_red_zones_touch_both_ends_of_a_buffer(nbytes):
-    before, behind = zones(1 << 20, nbytes)
+    before, behind = zones(1 << 20, nbytes, 0x41)
     start = before.address + before.nbytes
     assert start == (1 << 20) + ZONE
     assert behind.address == start + nbytes
-    assert behind.nbytes >= ZONE
+    assert behind.nbytes >= ZONE and before.value == behind.value == 0x41
     assert behind.address + behind.nbytes == (1 << 20) + padded(nbytes)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from truekernel.execution.cuda.address_space import STEP
-from truekernel.execution.cuda.device_memory import POISON_BYTE, Memory, Range, Table, padded, zones
+from truekernel.execution.cuda.device_memory import POISON_BYTE, Memory, Range, Table, padded, zone_byte, zones
 from truekernel.execution.cuda.driver import parameters
 
 ARRIVED = 0x7C5A_1E0F_93D2_B846
@@ -93,7 +93,7 @@ def bind(case: dict[str, Any], memory: Memory) -> Binding:
             around = blob.zones
             addresses.append(blob.address)
         else:
-            around = zones(arena, buffer["nbytes"])
+            around = zones(arena, buffer["nbytes"], zone_byte(number))
             addresses.append(around[0].address + around[0].nbytes)
             always += around
             arena += padded(buffer["nbytes"])

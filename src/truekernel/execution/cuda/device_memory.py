@@ -17,7 +17,8 @@ from truekernel.execution.cuda.scratch import Scratch
 
 ZONE = 16 * 1024
 """Bytes of the red zone on either side of every buffer."""
-ZONE_BYTE = 0x42
+ZONE_BYTES = (0x40, 0x41, 0x42, 0x43)
+"""What red zones hold, from buffer to buffer by turns, as slack on a CPU does (simt/native/arena.cpp): what strays there reads the same on both."""
 POISON_BYTE = 0xFF
 ALIGNMENT = 512
 """What cuMemAlloc aligns to, or more."""
@@ -51,6 +52,7 @@ class Blob:
     base: int
     nbytes: int
     block: _Block
+    zone_byte: int
     digest: int = 0
 
     @property
@@ -61,13 +63,18 @@ class Blob:
     @property
     def zones(self) -> tuple[Range, Range]:
         """The red zones around it."""
-        return zones(self.base, self.nbytes)
+        return zones(self.base, self.nbytes, self.zone_byte)
 
 
-def zones(base: int, nbytes: int) -> tuple[Range, Range]:
-    """Red zones of a buffer whose front zone begins at `base`; the one behind begins right after its last byte."""
+def zones(base: int, nbytes: int, value: int) -> tuple[Range, Range]:
+    """Red zones of a buffer whose front zone begins at `base`, of bytes `value`; the one behind begins right after its last byte."""
     end = base + ZONE + nbytes
-    return Range(base, ZONE, ZONE_BYTE), Range(end, padded(nbytes) - ZONE - nbytes, ZONE_BYTE)
+    return Range(base, ZONE, value), Range(end, padded(nbytes) - ZONE - nbytes, value)
+
+
+def zone_byte(number: int) -> int:
+    """What the red zones of a plan's buffer hold, by its number."""
+    return ZONE_BYTES[number % len(ZONE_BYTES)]
 
 
 def padded(nbytes: int) -> int:
@@ -109,15 +116,17 @@ class Memory:
     # ---------------------------------------------------------------- allocation
 
     def add_blobs(self, names: Sequence[str], sizes: Sequence[int], content: bytearray) -> None:
-        """Keep the parts of `content`, of `sizes` bytes each, on the device under `names`; all of them or, with a DriverError, none."""
+        """Keep the parts of `content`, of `sizes` bytes each, on the device under `names` (see `wire_cases.content_name`); all of them or, with a DriverError, none."""
         self._forget_resident()
         total = sum(padded(size) for size in sizes)
         block = _Block(self._take(self.space.resident if self.space else None, total), len(sizes))
         blobs: list[Blob] = []
-        image = bytearray([ZONE_BYTE]) * total
+        image = bytearray(total)
         at, place = 0, 0
-        for size in sizes:
-            blobs.append(Blob(block.base + place, size, block))
+        for name, size in zip(names, sizes, strict=True):
+            blob = Blob(block.base + place, size, block, zone_byte(int(name.partition(":")[2] or 0)))
+            blobs.append(blob)
+            image[place : place + padded(size)] = bytes([blob.zone_byte]) * padded(size)
             image[place + ZONE : place + ZONE + size] = memoryview(content)[at : at + size]
             at, place = at + size, place + padded(size)
         try:

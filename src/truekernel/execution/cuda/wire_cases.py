@@ -46,7 +46,7 @@ def case_message(
     for number, spec in enumerate(plan.buffers):
         entry: dict[str, Any] = {"name": spec.name, "nbytes": spec.nbytes, "role": spec.init}
         if spec.init == "input":
-            entry["content"] = _keep_tensor(contents, _checked(spec.name, inputs, spec.dtype, spec.elements))
+            entry["content"] = _keep_tensor(contents, _checked(spec.name, inputs, spec.dtype, spec.elements), number)
             if number in plan.outputs or spec.name in mutates:
                 entry["role"] = "mutable"
         elif number in leftovers:
@@ -98,7 +98,7 @@ def tensor_bytes(tensor: torch.Tensor) -> memoryview | bytes:
 
 
 def content_name(data: memoryview | bytes) -> str:
-    """Name of a content: a hash of its bytes."""
+    """Name of a content: a hash of its bytes. (That of an input goes on with a colon and the number of its buffer, which tells what its red zones hold.)"""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
@@ -106,11 +106,13 @@ _NAMED: MutableMapping[torch.Tensor, tuple[str, memoryview | bytes]] = WeakIdKey
 """Names and bytes of tensors that were seen: they don't change, and each launch plan of a problem has the same ones."""
 
 
-def _keep_tensor(contents: dict[str, memoryview | bytes], tensor: torch.Tensor) -> str:
+def _keep_tensor(contents: dict[str, memoryview | bytes], tensor: torch.Tensor, buffer: int | None = None) -> str:
     if tensor not in _NAMED:
         data = tensor_bytes(tensor)
         _NAMED[tensor] = content_name(data), data
     name, contents_of = _NAMED[tensor]
+    if buffer is not None:
+        name = f"{name}:{buffer}"
     contents[name] = contents_of
     return name
 

@@ -27,7 +27,7 @@ class Options:
 _COMMON = shlex.split(
     "-std=c++17 -fPIC -fvisibility=hidden -fno-exceptions -fno-rtti -fno-math-errno -fno-trapping-math -fwrapv "
     "-fno-strict-aliasing -fno-delete-null-pointer-checks -fno-finite-loops -fno-stack-protector -fdata-sections "
-    "-ffunction-sections -ftrivial-auto-var-init=pattern -fno-asynchronous-unwind-tables -fno-ident -w"
+    "-ffunction-sections -ftrivial-auto-var-init=pattern -fno-asynchronous-unwind-tables -fno-ident"
 )
 _NUMBERS = "integer-divide-by-zero,shift-exponent,float-cast-overflow"
 _HOST_DIFFERS = f"{_NUMBERS},alignment"
@@ -40,7 +40,8 @@ def kernel_flags(kind: Kind, options: Options) -> list[str]:
     if kind == "gcc":
         return flags + _gcc(options)
     flags += [
-        "-Wno-c++11-narrowing",
+        "-Wno-everything",
+        "-Werror=zero-length-array",  # as nvcc
         "-gline-tables-only",
         "-ferror-limit=200",
         f"-ffp-contract={'on' if options.fma else 'off'}",
@@ -65,7 +66,7 @@ def kernel_flags(kind: Kind, options: Options) -> list[str]:
 def _gcc(options: Options) -> list[str]:
     # g++ contracts in a pass that -O1 leaves out unless it is named, and knows no contraction within expressions only.
     contract = ["-ffp-contract=fast", "-fexpensive-optimizations"] if options.fma else ["-ffp-contract=off"]
-    flags = ["-march=x86-64-v3", "-Wno-narrowing", "-g1", *contract, f"-fsanitize={_HOST_DIFFERS}"]
+    flags = ["-march=x86-64-v3", "-w", "-Wno-narrowing", "-g1", *contract, f"-fsanitize={_HOST_DIFFERS}"]
     if options.checked:
         flags += ["-DTK_CHECKED=1", "-fsanitize=thread", f"-fsanitize={_BOUNDS}", "-fno-aggressive-loop-optimizations"]
         flags += ["--param=tsan-instrument-func-entry-exit=0", "--param=tsan-distinguish-volatile=1"]

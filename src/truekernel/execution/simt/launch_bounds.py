@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _BOUNDS = re.compile(r"\b__launch_bounds__\s*\(")
 _DEFINED = re.compile(
     r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+([^\n]+)|\bconst(?:expr)?\b[\w\s]*?\b(\w+)\s*=\s*([^;,]+)[;,]", re.MULTILINE
 )
+_TEMPLATE = re.compile(r"\btemplate\s*<(.*)>", re.DOTALL)
 _NAME = re.compile(r"\b(\w+)\s*\(")
 _IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*")
 _NESTED = 16
@@ -25,20 +26,50 @@ _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
 }
 
 
-def launch_bounds(source: str) -> dict[str, int]:
-    """Greatest number of threads of a block by kernel, as far as numbers, macros and constants tell it; what depends on a template's parameter is left out."""
+def launch_bounds(source: str, kernels: Sequence[str]) -> list[int]:
+    """Greatest number of threads of a block for each kernel expression ("scale", "row_sum<float, 128>"), as far as numbers, macros, constants and template arguments tell it; 0 where they do not."""
     text = _COMMENT.sub(" ", source)
     if "__launch_bounds__" not in text:
-        return {}
+        return [0] * len(kernels)
     constants = {m[1] or m[3]: (m[2] or m[4]).strip() for m in _DEFINED.finditer(text)}
-    found: dict[str, int] = {}
+    bounded: dict[str, tuple[str, list[str]]] = {}
     for match in _BOUNDS.finditer(text):
         first, end = _first_argument(text, match.end())
-        name = _NAME.search(text, end)
-        value = _value(first, constants)
-        if name and value is not None and value > 0:
-            found[name[1]] = value
-    return found
+        if name := _NAME.search(text, end):
+            bounded[name[1]] = first, _template_parameters(text[: match.start()])
+    return [_bound(kernel, bounded, constants) for kernel in kernels]
+
+
+def _bound(kernel: str, bounded: Mapping[str, tuple[str, list[str]]], constants: Mapping[str, str]) -> int:
+    own, _, arguments = kernel.partition("<")
+    expression, parameters = bounded.get(own.rpartition("::")[2].strip(), ("", []))
+    given = _pieces(arguments.rpartition(">")[0])
+    known = dict(constants)
+    for position, parameter in enumerate(parameters):
+        declared, _, default = parameter.partition("=")
+        if names := _IDENTIFIER.findall(declared):
+            known[names[-1]] = given[position] if position < len(given) else default
+    value = _value(expression, known)
+    return value if value is not None and value > 0 else 0
+
+
+def _template_parameters(before: str) -> list[str]:
+    """Declarations of the parameters of the template that the declaration at the end of this text belongs to."""
+    head = before[max(before.rfind(end) for end in ";}") + 1 :]
+    match = _TEMPLATE.search(head)
+    return _pieces(match[1]) if match else []
+
+
+def _pieces(text: str) -> list[str]:
+    """What commas outside brackets divide."""
+    found, depth = [""], 0
+    for letter in text:
+        depth += (letter in "(<[") - (letter in ")>]")
+        if letter == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += letter
+    return [piece.strip() for piece in found if piece.strip()]
 
 
 def _first_argument(text: str, start: int) -> tuple[str, int]:

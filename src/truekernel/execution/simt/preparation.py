@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from truekernel.execution.simt.launch_bounds import launch_bounds
 
@@ -31,7 +31,7 @@ def prepared(source: str) -> str:
 
 def unit(source: str, kernels: Sequence[str]) -> str:
     """A translation unit of one source; its kernels are exported as member 0."""
-    return f'#line 1 "{MAIN_FILE}"\n{prepared(source)}\n{exports(0, kernels, launch_bounds(source))}'
+    return f'#line 1 "{MAIN_FILE}"\n{prepared(source)}\n{exports(0, kernels, source)}'
 
 
 def members_unit(sources: Sequence[tuple[int, str]], kernels: Sequence[str]) -> str:
@@ -46,7 +46,7 @@ def members_unit(sources: Sequence[tuple[int, str]], kernels: Sequence[str]) -> 
         macros = dict.fromkeys(_MACRO.findall(body))
         pieces += [f'#pragma push_macro("{name}")' for name in macros]
         pieces.append(f'namespace tk_member_{number} {{\n#line 1 "{member_file(number)}"\n{body}')
-        pieces.append(f"{exports(number, kernels, launch_bounds(source))}}}")
+        pieces.append(f"{exports(number, kernels, source)}}}")
         pieces += [f'#pragma pop_macro("{name}")' for name in reversed(macros)]
     return "\n".join(pieces) + "\n"
 
@@ -56,11 +56,12 @@ def member_file(number: int) -> str:
     return f"member_{number}.cu"
 
 
-def exports(member: int, kernels: Sequence[str], bounds: Mapping[str, int]) -> str:
-    """Definitions that make kernels callable by the symbols `entry_symbol(member, position)`. `bounds`: `launch_bounds` of their source."""
+def exports(member: int, kernels: Sequence[str], source: str) -> str:
+    """Definitions that make the kernels of a source callable by the symbols `entry_symbol(member, position)`."""
+    bounds = launch_bounds(source, kernels)
     lines = [
-        f"TK_EXPORT({entry_symbol(member, k)}, {bounds.get(_own_name(kernel), 0)}, {kernel})\n"
-        for k, kernel in enumerate(kernels)
+        f"TK_EXPORT({entry_symbol(member, k)}, {bound}, {kernel})\n"
+        for k, (kernel, bound) in enumerate(zip(kernels, bounds, strict=True))
     ]
     return f'#line 1 "{EXPORTS}"\n' + "".join(lines)
 
@@ -68,11 +69,6 @@ def exports(member: int, kernels: Sequence[str], bounds: Mapping[str, int]) -> s
 def entry_symbol(member: int, position: int) -> str:
     """Symbol of the `position`-th kernel of a member; the native server builds the same names."""
     return f"tk_entry_{member}_{position}"
-
-
-def _own_name(kernel: str) -> str:
-    """Name of a kernel without namespaces and template arguments."""
-    return kernel.partition("<")[0].rpartition("::")[2].strip()
 
 
 def _name_dynamic(match: re.Match[str]) -> str:
