@@ -33,6 +33,7 @@ def witness(status="ok", schedule="gpu"):
         status=status,
         worst=1e6,
         honest_worst=1.0,
+        honest_nonfinite=False,
         output_hash="aa",
         element=None,
         confirmed=True,
@@ -64,7 +65,6 @@ def run(folder, records, checkers=CHECKERS):
         },
         vacuous=(),
         official_note={},
-        honest_worst={},
     )
     store = Store.create(folder, {"checkers": list(checkers)})
     store.put_many("problem", {"sum_dim": problem.document()})

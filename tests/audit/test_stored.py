@@ -10,7 +10,7 @@ from truekernel.errors import RunDirectoryError
 from truekernel.store import Store
 
 PROBLEM = ProblemRecord(
-    name="mse_loss", family="loss", linear=False, cases=(), suites={}, vacuous=(), official_note={}, honest_worst={}
+    name="mse_loss", family="loss", linear=False, cases=(), suites={}, vacuous=(), official_note={}
 ).document()
 MUTANT = MutantRecord(
     id="abcdef0123", program="mse_loss_tree", problem="mse_loss", file="cu", made_by=(), diff="", status="stillborn"

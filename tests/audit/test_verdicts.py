@@ -29,7 +29,6 @@ def bench():
         },
         vacuous=(),
         official_note={},
-        honest_worst={},
     )
     return Bench(checkers.resolve(["kernelbench@1e-2"]), {"mse_loss": record})
 

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from truekernel.cases import is_witness_seed, make_inputs, witness_cases, witness_shapes
-from truekernel.cases.shapes import step_of, wide_length
+from truekernel.cases.shapes import least, shapes, step_of, wide, wide_length
 from truekernel.cases.suite_shapes import suite_shapes
 from truekernel.cases.witness import DRAWN_COUNT, SHAPES
 from truekernel.corpus import problems
@@ -37,9 +37,10 @@ def test_witness_shapes_use_no_length_of_any_suite():
     assert found["crowd"]["B"] > 8000 and found["crowd"]["N"] < 9
     assert found["past"]["N"] % 64 == 1 and found["eight"]["N"] == 8
     assert found["many"]["B"] > 256 and found["long"]["N"] * found["long"]["B"] * 8 > 100_000
-    for axes in found.values():
+    assert found["one"]["N"] == 1
+    for shape, axes in found.items():
         assert axes["B"] not in {1, 2, 3}
-        assert axes["N"] not in {128, 1, 64, 127, 129}
+        assert axes["N"] not in {128, 64, 127, 129} and (axes["N"] != 1 or shape == "one")
         assert axes["G"] == 8
 
 
@@ -49,7 +50,16 @@ def test_no_problem_of_the_corpus_has_a_length_in_common(problem):
     for name, axis in problem.axes.items():
         used = {axis.audit, *axis.odd, wide_length(axis), *(axes[name] for axes in suites)}
         if step_of(axis):
-            assert not used & {axes[name] for axes in witness_shapes(problem).values()}
+            shapes = witness_shapes(problem)
+            assert not used & {axes[name] for shape, axes in shapes.items() if shape != "one"}
+            assert shapes.get("one", {}).get(name, 1) in {*range(1, 20)} - (used - {1})
+
+
+@pytest.mark.parametrize("problem", problems().values(), ids=lambda problem: problem.name)
+def test_no_suite_has_a_shape_of_a_witness(problem):
+    suites = [*shapes(problem), wide(problem), least(problem), *suite_shapes(problem).values()]
+    if any(step_of(axis) for axis in problem.axes.values()):
+        assert not [axes for axes in witness_shapes(problem).values() if axes in suites]
 
 
 def test_no_vector_divides_the_tensors_of_three():
@@ -78,7 +88,7 @@ def test_shapes_that_a_tensor_can_not_have_are_left_out():
 def test_witness_cases_can_all_be_made_and_are_in_their_own_range_of_seeds():
     problem = problem_of(AXES, ("B", "N"))
     cases = witness_cases(problem)
-    assert 10 <= len(cases) - DRAWN_COUNT <= 44
+    assert 10 <= len(cases) - DRAWN_COUNT <= 64
     assert all(is_witness_seed(case.seed) for case in cases)
     assert len({case.id for case in cases}) == len(cases)
     for case in cases:
@@ -143,7 +153,9 @@ def test_a_plane_has_more_rows_than_threads_and_rows_of_whole_vectors():
 def test_a_vast_image_has_more_outputs_than_a_grid_takes():
     vast = witness_shapes(problems()["max_pool2d"])["vast"]
     assert 4096 * 256 < math.prod(vast.values()) < 1.3e6
-    assert {p.family for p in problems().values() if "vast" in witness_shapes(p)} == {"pooling"}
+    assert {p.family for p in problems().values() if "vast" in witness_shapes(p)} == {"pooling", "convolution"}
+    images = witness_shapes(problems()["conv2d"])["vast"]
+    assert images["H"] * images["W"] > 4096 and images["batch"] < 9
 
 
 def test_past_reaches_beyond_a_window_at_the_edge():
@@ -156,6 +168,28 @@ def test_a_crowd_has_more_rows_than_a_grid_that_is_cut():
     for name, problem in problems().items():
         crowd = witness_shapes(problem).get("crowd")
         if crowd is not None:
-            assert problem.family not in ("matmul", "convolution", "attention", "pooling"), name
-            assert max(crowd.values()) > (8192 if problem.family in ("elementwise", "activation") else 512)
+            assert problem.family not in ("matmul", "convolution", "pooling"), name
+            least = {"elementwise": 8192, "activation": 8192, "attention": 59}.get(problem.family, 512)
+            assert max(crowd.values()) > least, name
+
+
+def test_wide_features_stray_beyond_the_slack_by_one_number_each():
+    assert witness_shapes(problems()["batch_norm"])["wide"]["channels"] > 1024
+    assert (
+        witness_shapes(problems()["attention"])["wide"]["D"]
+        >= 600
+        > witness_shapes(problems()["attention"])["wide"]["keys"]
+    )
+    assert "wide" not in witness_shapes(problems()["softmax"])
+
+
+def test_long_matrices_have_more_than_a_few_rows():
+    for shape, name in (("long", "N"), ("deep", "K")):
+        axes = witness_shapes(problems()["matmul"])[shape]
+        assert axes[name] > 8192 and axes["M"] >= 9
+
+
+def test_a_lone_square_leaves_a_row_beyond_blocks_of_four_warps():
+    lone = witness_shapes(problems()["causal_softmax"])["lone"]
+    assert lone["heads"] * lone["length"] % 4 == 1 and lone["length"] * 4 * 3 > 4096
     assert {"hinge_loss", "softmax", "elu"} <= {n for n, p in problems().items() if "crowd" in witness_shapes(p)}

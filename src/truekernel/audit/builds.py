@@ -24,7 +24,7 @@ R = TypeVar("R")
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """A mutant that can be executed: variant of a library, with its launch plans."""
+    """A mutant or honest variant that can be executed: variant of a library, with its launch plans."""
 
     library: Compiled
     variant: int

@@ -76,10 +76,6 @@ class ProblemRecord(Record):
     """By checker: why vacuity at official sizes could not be computed, when it could not."""
     gates: tuple[CaseGate, ...] = ()
     """Of all cases, those that a checker dropped included."""
-    honest_worst: dict[str, float]
-    """By case id, schedule and fill ("id/gpu/poison"): largest error of honest variants, in error scales."""
-    honest_nonfinite: tuple[str, ...] = ()
-    """Which of these show a NaN/Inf class in some honest variant that the truth does not."""
 
 
 class HonestRecord(Record):
@@ -135,6 +131,9 @@ class Witness(Record):
     status: str
     worst: float | None
     honest_worst: float
+    """Largest error of honest variants there, in error scales."""
+    honest_nonfinite: bool
+    """Whether some honest variant shows a NaN/Inf class there that the truth does not."""
     output_hash: str
     element: WorstElement | None
     confirmed: bool

@@ -9,7 +9,6 @@ from pathlib import Path
 from truekernel import checkers as checker_room
 from truekernel import mutation
 from truekernel.audit.records import MutantRecord, ProblemRecord
-from truekernel.audit.setup import place
 from truekernel.audit.stored import check_version, read_record, sound, stored_problem, stored_programs
 from truekernel.audit.summarising import finite
 from truekernel.audit.summary import ReplayResult
@@ -59,7 +58,7 @@ def replay(run_dir: Path, mutant_id: str) -> ReplayResult:
         ((execution, tensors),) = stage.outputs(library, 0, plans, [request])
         library.close()
         element = None if tensors is None else worst_element(tensors, stage.prepared[case.id].expected)
-    honest = HonestRange(witness.honest_worst, place(request) in problem.honest_nonfinite)
+    honest = HonestRange(witness.honest_worst, witness.honest_nonfinite)
     why = proves_wrong(execution, honest)
     same = execution.outcome.status == witness.status and execution.output_hash == witness.output_hash
     verdicts = {name: bench.verdict(record, name) for name in checkers}

@@ -20,7 +20,7 @@ from truekernel.audit.gates import case_gates, without_invalid
 from truekernel.audit.records import CaseGate, CaseRecord, HonestRecord, ProblemRecord, SuiteEntry
 from truekernel.audit.vacuity import vacuous_pairs
 from truekernel.cases.grammar import parse_recipe
-from truekernel.cases.stretched import TILED
+from truekernel.cases.stretched import TILED, is_costly
 from truekernel.cases.witness import witness_cases, witness_shapes
 from truekernel.checkers import Checker
 from truekernel.errors import BadInputError, PlanError
@@ -41,13 +41,19 @@ ADVERSARIAL: tuple[Configuration, ...] = (
 """Schedules, besides that of a GPU, under which the witness search looks for faults of synchronisation. Among 12,623 witnessed mutants none fell to another order alone."""
 ADVERSARIAL_CASES = 4
 """The witness search tries adversarial schedules on its first cases only ..."""
-ADVERSARIAL_SHAPES: dict[str, tuple[str, ...]] = {"long": ("reverse",), "many": ("warp_greedy",)}
-"""... and on these: the longest rows, where loops over tiles go round more than once, and more rows than a block of threads takes. (Tiled families go over their tiles on short axes as well: none of their
+ADVERSARIAL_SHAPES: dict[str, tuple[str, ...]] = {
+    "eight": ("reverse",),
+    "long": ("reverse", "warp_greedy"),
+    "many": ("warp_greedy",),
+}
+"""... and on these: rows that end within a warp, the longest rows, where loops over tiles go round more than once, and more rows than a block of threads takes. (Tiled families go over their tiles on short axes as well: none of their
 mutants fell to it.)"""
 STALE = Configuration(fill="stale")
 """Memory that nobody has written holds what an allocator left, where it otherwise holds poison, which may happen to be what a kernel forgets to write."""
 STALE_CASES = 1
-"""The witness search tries stale memory on its first case only: among as many mutants none fell on the second."""
+"""The witness search tries stale memory on its first case ..."""
+STALE_SHAPES = ("broad", "crowd")
+"""... and on these, where outputs fill several blocks."""
 _OK = Outcome("ok")
 RESEEDED = 1 << 30
 """Added to the seeds of a uniform suite, modulo 2^31, to ask what other seeds would have caught."""
@@ -79,6 +85,9 @@ class ProblemSetup:
     witness_requests: list[Request]
     reseeded: dict[str, list[Request]]
     ranges: dict[Request, HonestRange] = field(default_factory=dict)
+    """What honest variants show, as far as it is known: see `honest_range`."""
+    good: list[Build] = field(default_factory=list)
+    """Honest variants that pass their gate, the programs as written among them."""
     bases: dict[str, Base] = field(default_factory=dict)
     honest: list[HonestRecord] = field(default_factory=list)
     gates: tuple[CaseGate, ...] = ()
@@ -92,6 +101,20 @@ class ProblemSetup:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stage.server.close()
+        for build in self.good:
+            build.library.close()
+
+    def honest_range(self, request: Request) -> HonestRange:
+        """What honest variants show on a request. On costly cases they run when that is first asked: few mutants get so far and differ there."""
+        if request not in self.ranges:
+            kept = {base.plans.digest for base in self.bases.values()}
+            executions: list[Execution] = []
+            for build in self.good:
+                executions += self.stage.execute(build.library, build.variant, build.plans, [request])
+                if build.plans.digest not in kept:  # cases under plans of their own hold megabytes each
+                    self.stage.release(build.plans)
+            self.ranges[request] = HonestRange.of(e for e in executions if wrong([e]) is None)
+        return self.ranges[request]
 
     def suite_requests(self, checker: str) -> list[Request]:
         """What one checker executes."""
@@ -123,15 +146,7 @@ class ProblemSetup:
             gates=self.gates,
             vacuous=self.vacuous,
             official_note=self.official_note,
-            honest_worst={place(request): r.worst for request, r in self.ranges.items()},
-            honest_nonfinite=tuple(place(request) for request, r in self.ranges.items() if r.nonfinite),
         )
-
-
-def place(request: Request) -> str:
-    """Name of a request in a stored record: case and schedule."""
-    case_id, configuration = request
-    return f"{case_id}/{configuration.schedule}/{configuration.fill}"
 
 
 def set_up(
@@ -165,7 +180,7 @@ def _cases(problem: Problem, checkers: Mapping[str, Checker], device: Device) ->
     adversarial = [configuration for configuration in ADVERSARIAL if configuration.schedule in device.schedules]
     search = requests_for(witnesses, [Configuration()]) + requests_for(witnesses[:ADVERSARIAL_CASES], adversarial)
     search += requests_for(witnesses[:STALE_CASES], [STALE])
-    search += _stretched_adversarial(problem, witnesses, adversarial)
+    search += _on_shapes(problem, witnesses, adversarial)
     return ProblemSetup(
         problem,
         device,
@@ -178,17 +193,15 @@ def _cases(problem: Problem, checkers: Mapping[str, Checker], device: Device) ->
     )
 
 
-def _stretched_adversarial(
-    problem: Problem, witnesses: Sequence[Case], adversarial: Sequence[Configuration]
-) -> list[Request]:
-    """The adversarial requests of stretched shapes: of each, its first case."""
+def _on_shapes(problem: Problem, witnesses: Sequence[Case], adversarial: Sequence[Configuration]) -> list[Request]:
+    """The adversarial requests and those on stale memory that some shapes have besides: of each shape, its first case."""
+    shapes = witness_shapes(problem)
     first = {case.axes: case for case in reversed(witnesses)}
-    found: list[Request] = []
+    cases = {shape: first[axes] for shape in shapes if (axes := tuple(sorted(shapes[shape].items()))) in first}
+    found = [(cases[shape].id, STALE) for shape in STALE_SHAPES if shape in cases]
     for shape, schedules in ADVERSARIAL_SHAPES.items() if problem.family not in TILED else ():
-        axes = witness_shapes(problem).get(shape)
-        case = first.get(tuple(sorted(axes.items()))) if axes else None
-        if case is not None and case not in witnesses[:ADVERSARIAL_CASES]:
-            found += [(case.id, c) for c in adversarial if c.schedule in schedules]
+        if shape in cases and cases[shape] not in witnesses[:ADVERSARIAL_CASES]:
+            found += [(cases[shape].id, c) for c in adversarial if c.schedule in schedules]
     return found
 
 
@@ -248,14 +261,16 @@ def _honest(setup: ProblemSetup, mutated: Sequence[Program]) -> None:
         ):
             raise _refusal(setup, program.name, fault)
     stage.set_spreads(_spreads(setup, [b for b in built if b[0].role == "panel"], kept))
-    good: list[list[Execution]] = []
+    cheap = [request for request in everything if request not in _costly(setup)]
+    good: list[dict[Request, Execution]] = []
     for variant, library, plans in built:
-        executions = stage.execute(library, 0, plans, everything)
+        executions = stage.execute(library, 0, plans, everything if variant.id in wanted else cheap)
         fault = wrong(executions)
         if fault and variant.id in wanted:
             raise _refusal(setup, variant.id, fault)
         if fault is None:
-            good.append(executions)
+            good.append({(e.case_id, e.configuration): e for e in executions})
+            setup.good.append(Build(library, 0, plans))
         mine = [e for e in executions if (e.case_id, e.configuration) in set(setup.requests)]
         setup.honest.append(
             _record(setup, variant, mine, fault or "", ask(setup, Build(library, 0, plans), _subject(setup, variant)))
@@ -267,13 +282,21 @@ def _honest(setup: ProblemSetup, mutated: Sequence[Program]) -> None:
             continue
         if plans.digest not in kept:
             stage.release(plans)
-        stage.server.release(library)
-        library.close()
+        if fault is not None:
+            stage.server.release(library)
+            library.close()
     for variant, why in refused:
         setup.honest.append(_record(setup, variant, [], why, Opinions()))
-    for position, request in enumerate(everything):
-        setup.ranges[request] = HonestRange.of(executions[position] for executions in good)
+    for request in cheap:
+        setup.ranges[request] = HonestRange.of(executions[request] for executions in good)
     setup.honest.append(_eager(setup))
+
+
+def _costly(setup: ProblemSetup) -> set[Request]:
+    """Requests of the witness search on cases of so many elements that honest variants should not run on them in vain."""
+    needed = set(setup.requests)
+    cases = {case_id: prepared.case for case_id, prepared in setup.stage.prepared.items()}
+    return {r for r in setup.witness_requests if r not in needed and is_costly(setup.problem, cases[r[0]].lengths)}
 
 
 def _refusal(setup: ProblemSetup, program: str, why: str) -> BadInputError:

@@ -81,7 +81,7 @@ def _run(setup: ProblemSetup, base: Base, mutant: Mutant, own: Build, code: str)
         executions, repeated = _with_faults(executions, again)
         repeats = {} if repeated else _kills(setup, executions, own)
     # What does not repeat (it reads an address or a clock, say) stays as it was seen, unconfirmed.
-    witness, tried = _search(setup, own, first)
+    witness, tried = _search(setup, base, own, first)
     both = [*executions, *tried]
     observed = any(base.hashes[e.case_id, e.configuration] != e.output_hash for e in both if e.outcome.status == "ok")
     statuses = {e.outcome.status for e in both}
@@ -153,7 +153,9 @@ def _with_faults(executions: Sequence[Execution], again: Sequence[Execution]) ->
     return [second if second.outcome.status != "ok" else first for first, second in both], same
 
 
-def _search(setup: ProblemSetup, own: Build, first: Sequence[Execution] = ()) -> tuple[Witness | None, list[Execution]]:
+def _search(
+    setup: ProblemSetup, base: Base, own: Build, first: Sequence[Execution] = ()
+) -> tuple[Witness | None, list[Execution]]:
     """The first execution of the witness search that proves the mutant wrong, and all executions that were tried. `first`: that of the first request, where it was
     made already."""
     tried: list[Execution] = []
@@ -166,7 +168,10 @@ def _search(setup: ProblemSetup, own: Build, first: Sequence[Execution] = ()) ->
         one_series = [1] * len(requests)
         for execution in made or setup.stage.execute(own.library, own.variant, own.plans, requests, one_series):
             tried.append(execution)
-            honest = setup.ranges[execution.case_id, execution.configuration]
+            request = (execution.case_id, execution.configuration)
+            if execution.output_hash and execution.output_hash == base.hashes[request]:
+                continue  # an honest program does the same
+            honest = setup.honest_range(request)
             why = proves_wrong(execution, honest)
             if why:
                 return _witness(execution, honest, why), tried
@@ -183,6 +188,7 @@ def _witness(execution: Execution, honest: HonestRange, why: str) -> Witness:
         status=execution.outcome.status,
         worst=execution.statistics.get("worst"),
         honest_worst=honest.worst,
+        honest_nonfinite=honest.nonfinite,
         output_hash=execution.output_hash,
         element=None,
         confirmed=True,

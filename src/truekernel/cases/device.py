@@ -36,7 +36,7 @@ RECIPES: tuple[str, ...] = (
     "zeros",
     "near",
     "decades",
-    "below",
+    "short",
     "dust",
 )
 """Base recipes in the order of the kernel's codes; the next code is that of whole numbers."""
@@ -47,7 +47,6 @@ SECOND_STREAM: dict[str, str] = {
     "special": "special",
     "near": "near",
     "decades": "decade",
-    "below": "below",
     "dust": "dust",
 }
 """Purpose of the second word that a recipe looks at."""

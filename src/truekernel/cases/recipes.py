@@ -6,6 +6,7 @@ makes the same bits.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -87,17 +88,20 @@ def _near(draw: Draw) -> np.ndarray:
     return _ties(draw) * (1.0 + steps * 2.0 ** (1 - form.precision))
 
 
-def _below(draw: Draw) -> np.ndarray:
+def _short(draw: Draw) -> np.ndarray:
     form = FORMATS.get(draw.dtype, FORMATS["float32"])
-    steps = (draw.words("below") % np.uint32(4)).astype(np.float64)
-    return _ties(draw) * (1.0 - steps * 2.0 ** (1 - form.precision))
+    # (1 + k s)^2 = 1 + 2 k s + k^2 s^2 with the spacing s; k^2 s is as near below 1 as can be.
+    size = 1.0 + math.isqrt(2 ** (form.precision - 1) - 1) * 2.0 ** (1 - form.precision)
+    return np.where(draw.words() & np.uint32(1), -size, size)
 
 
 def _dust(draw: Draw) -> np.ndarray:
-    # What is added to a coarse number vanishes when it is rounded to nearest, and takes a whole step away when it is rounded toward zero.
     form = FORMATS.get(draw.dtype, FORMATS["float32"])
-    coarse = draw.words("dust") % np.uint32(8) == 0
-    return np.where(coarse, _ties(draw), _normal(draw) * 2.0 ** (2 - 2 * form.precision))
+    place = np.arange(draw.count)
+    word = draw.words("dust")[place // 2 * 2]
+    size = (word >> np.uint32(3)) % np.uint32(4) + 1.0
+    coarse = np.where(place % 2, -size, size) / 4
+    return np.where(word % np.uint32(8) == 0, coarse, -size * 2.0 ** (2 - 2 * form.precision))
 
 
 def _decades(draw: Draw) -> np.ndarray:
@@ -154,9 +158,16 @@ def recipes() -> dict[str, ValueRecipe]:
         ValueRecipe(
             "near", "nine distinct values from -1 to 1 and their next three neighbours away from zero", _near, 1.5
         ),
-        ValueRecipe("below", "nine distinct values from -1 to 1 and their next three neighbours toward zero", _below),
         ValueRecipe(
-            "dust", "one in eight of nine distinct values from -1 to 1, the rest too small to change a sum", _dust
+            "dust",
+            "one in eight neighbouring pairs c and -c, the rest negative and so small that a sum rounded to nearest does not change, but one rounded toward zero does",
+            _dust,
+        ),
+        ValueRecipe(
+            "short",
+            "one size, both signs; products of two fall just short of a number: next to no error when rounded to nearest, nearly a whole step toward zero",
+            _short,
+            1.25,
         ),
         ValueRecipe(
             "decades",

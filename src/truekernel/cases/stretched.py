@@ -14,34 +14,39 @@ from truekernel.model import Problem
 from truekernel.model.lengths import lengths
 from truekernel.model.problem import AxisKind
 
-STRETCHED: tuple[str, ...] = ("many", "broad", "long", "deep", "crowd", "plane", "tower", "lone", "vast")
+STRETCHED: tuple[str, ...] = ("many", "broad", "long", "deep", "crowd", "plane", "tower", "lone", "vast", "wide")
 LOOPING: tuple[str, ...] = ("elementwise", "activation")
 """Families in which each element costs next to nothing, and rows need no block each."""
 TILED: dict[str, AxisKind] = {"matmul": "feature", "convolution": "spatial", "attention": "reduction"}
 """Families whose programs pad short axes to tiles, so that an axis as long as elsewhere would cost seconds, and which kind of axis is then "long"."""
 
+COSTLY_ELEMENTS = 60_000
+COSTLY_OPERATIONS = 5e5
 EDGE = 8
 """By how much a side of an image may be longer than its output's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How long. `block`: more than the 256 threads of a block; `many`: elements of the largest tensor of "many", where rows are as long, of "plane" and of "tower"; `row`: more than a block takes at four elements a thread; `rows`: more than 1024 blocks of eight warps have, a warp for each; `blocks`: more than a grid that is cut at 512, a block for each; `slack`: more floats than the 4 KiB of slack beside a buffer hold, so that one for each row shows; `channels`: so many that two filters of three taps reach beyond it; `elements`: of the largest tensor of "long";
-    `looping`: the same for "long" in families of `LOOPING`, more than a grid of 1024 blocks takes at four elements a thread; `alone`: of "lone"; `outputs`: of "vast", more than a grid of 4096 blocks covers; `tiles`: more than 128 tiles of 32, and
+    """How long. `block`: more than the 256 threads of a block; `many`: elements of the largest tensor of "many", where rows are as long, of "plane" and of "tower"; `row`: more than a block takes at four elements a thread; `rows`: more than 1024 blocks of eight warps have, a warp for each; `blocks`: more than a grid that is cut at 512, a block for each; `heads`: of "crowd" for attention; `slack`: more floats than the 4 KiB of slack beside a buffer hold, so that one for each row shows; `head`: the same for a head's elements, of which programs keep several rows in shared memory; `channels`: so many that two filters of three taps reach beyond it; `elements`: of the largest tensor of "long";
+    `looping`: the same for "long" in families of `LOOPING`, more than a grid of 1280 blocks takes at four elements a thread; `outputs`: of "lone" and "vast", more than a grid of 4096 blocks covers; `pixels`: outputs of an image of a convolution, more than 16 blocks cover; `tile`: rows of a matrix product whose other side is long; `tiles`: more than 256 tiles of 32, and
     `operations` that tiled families may cost."""
 
     block: int = 264
     row: int = 1060
-    many: int = 300_000
+    many: int = 600_000
     rows: int = 8200
     blocks: int = 530
+    heads: int = 60
     slack: int = 1100
+    head: int = 600
     channels: int = 200
     elements: int = 300_000
-    looping: int = 1_150_000
-    alone: int = 600_000
+    looping: int = 1_400_000
     outputs: int = 1_060_000
-    tiles: int = 4200
+    pixels: int = 5000
+    tile: int = 10
+    tiles: int = 8300
     operations: float = 2e6
 
 
@@ -51,20 +56,27 @@ Length = Callable[[str, int], int]
 
 def stretched(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, dict[str, int]]:
     """Those of these shapes that a problem has, by name. `few`: lengths of the other axes. "many": batch axes longer than a block, and the longest row axis longer still where that is not too much; "broad": feature axes longer than a block, or the last spatial axis where there are none; "long": one axis within a row so long that a thread takes hundreds of elements, and a
-    grid hundreds of blocks; "deep": the inner axis of matrix products, attention and convolutions of that kind; "lone": as few rows as may be, longer still, in families whose rows need a block each; "vast": more outputs than a grid takes, for pooling; "tower": more rows still, each longer than a block; "plane": more rows than a block has threads, each longer than a block takes in vectors of four; "crowd": as many rows of a few elements as `rows` in families of `LOOPING`, as `blocks` in others but tiled and pooling ones."""
+    grid hundreds of blocks; "deep": the inner axis of matrix products, attention and convolutions of that kind; "wide": the last feature axis, or spatial one, so long that one element for each is more than the slack, or a head's elements; "lone": as few rows as may be, longer still, in families whose rows need a block each; "vast": images of more outputs than a grid takes; "tower": more rows still, each longer than a block; "plane": more rows than a block has threads, each longer than a block takes in vectors of four; "crowd": as many rows of a few elements as `rows` in families of `LOOPING`, as `blocks` in others but tiled and pooling ones, and for attention more heads at the audit lengths."""
     found = {
         "many": _many(problem, few, reach, length),
         "broad": _broad(problem, few, reach, length),
         "long": _long(problem, few, reach, length),
         "deep": _deep(problem, few, reach, length),
         "crowd": _crowd(problem, few, reach, length),
-        "plane": _rectangle(problem, few, reach, length, rows=reach.block, row=reach.row),
+        "plane": _rectangle(problem, few, reach, length, rows=reach.block + 1, row=reach.row),
         "lone": _lone(problem, few, reach, length),
         "vast": _vast(problem, few, reach, length),
+        "wide": _wide(problem, few, reach, length),
     }
     if problem.family not in LOOPING:
-        found["tower"] = _rectangle(problem, few, reach, length, rows=reach.slack, row=reach.block)
+        found["tower"] = _rectangle(problem, few, reach, length, rows=reach.slack + 1, row=reach.block + 1)
     return {name: axes for name, axes in found.items() if axes != few and is_legal(problem, axes)}
+
+
+def is_costly(problem: Problem, axes: Mapping[str, int]) -> bool:
+    """Whether an execution takes some hundredths of a second on a CPU rather than a thousandth."""
+    work = problem.flops(dict(axes)) > COSTLY_OPERATIONS if problem.family in TILED else False
+    return work or _largest(problem, axes) > COSTLY_ELEMENTS
 
 
 def _many(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
@@ -101,7 +113,8 @@ def _long(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length
         return dict(few)
     name = _longest(problem, free)
     if kind is not None:
-        return _grown(problem, few, name, reach.tiles, length, lambda a: problem.flops(a) <= reach.operations)
+        some = _with_rows(problem, few, name, reach, length)
+        return _grown(problem, some, name, reach.tiles, length, lambda a: problem.flops(a) <= reach.operations)
     loops = problem.family in LOOPING and problem.inputs[0].shape[-1] == name
     most = reach.looping if loops else reach.elements
     return _grown(problem, few, name, most, length, lambda a: _largest(problem, a) <= most)
@@ -113,7 +126,17 @@ def _deep(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length
         return dict(few)
     if problem.family == "convolution":  # programs keep a filter in shared memory
         return {**few, inner[0]: length(inner[0], _whole(problem, inner[0], reach.channels))}
-    return _grown(problem, few, inner[0], 4 * reach.tiles, length, lambda a: problem.flops(a) <= reach.operations)
+    some = _with_rows(problem, few, inner[0], reach, length)
+    return _grown(problem, some, inner[0], 2 * reach.tiles, length, lambda a: problem.flops(a) <= reach.operations)
+
+
+def _with_rows(problem: Problem, few: Mapping[str, int], longest: str, reach: Reach, length: Length) -> dict[str, int]:
+    """For matrix products, more rows than half a tile; the first feature or else batch axis, unless that is the longest."""
+    free = [name for name in _free(problem) if name != longest and problem.axes[name].kind in ("feature", "batch")]
+    rows = [name for name in free if problem.axes[name].kind == "feature"] or free
+    if problem.family != "matmul" or not rows:
+        return dict(few)
+    return {**few, rows[0]: length(rows[0], _whole(problem, rows[0], reach.tile))}
 
 
 def _rectangle(
@@ -123,7 +146,10 @@ def _rectangle(
     free = _free(problem)
     batches = [name for name in free if problem.axes[name].kind == "batch"]
     others = [name for name in free if name not in batches]
-    if problem.family in (*TILED, "pooling") or not (batches and others):
+    if problem.family == "matmul":  # rows of the first matrix
+        batches = [name for name in free if problem.axes[name].kind == "feature"] or batches
+        others = [name for name in free if problem.axes[name].kind == "reduction"]
+    if problem.family in ("convolution", "attention", "pooling") or not (batches and others):
         return dict(few)
     wanted = {batches[0]: rows, _longest(problem, others): row}
     found = {**few, **{name: length(name, _whole(problem, name, least)) for name, least in wanted.items()}}
@@ -137,12 +163,14 @@ def _lone(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length
         return dict(few)
     name = _longest(problem, rows)
     alone = {**few, **{other: length(other, step_of(problem.axes[other])) for other in free if other != name}}
-    # What is summed over the whole tensor is split over a grid that is cut.
-    most = reach.outputs if problem.family in ("reduction", "loss") else reach.alone
+    most = reach.outputs
     step = step_of(problem.axes[name])
     wanted = most // max(1, _largest(problem, {**alone, name: step})) * step
     if _largest(problem, {**alone, name: wanted}) > 2 * most:  # both sides of a square
+        alone |= {other: length(other, 7 * step_of(problem.axes[other])) for other in free if other != name}
         side = math.isqrt(most * alone[name] ** 2 // _largest(problem, alone)) // step * step
+        while side % 4 != 3:  # one row more than a block of four warps takes, a warp for each
+            side += step
         return {**alone, name: length(name, max(side, alone[name]))}
     return {**alone, name: length(name, max(wanted, alone[name]))}
 
@@ -150,16 +178,31 @@ def _lone(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length
 def _vast(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
     free = _free(problem)
     sides = [name for name in free if problem.axes[name].kind == "spatial"]
-    if problem.family != "pooling" or not sides:
+    if problem.family not in ("pooling", "convolution") or len(sides) < 2:
         return dict(few)
     alone = {**few, **{other: length(other, step_of(problem.axes[other])) for other in free if other not in sides}}
     images = math.prod(alone[name] for name in free if name not in sides)
-    side = math.ceil((reach.outputs / images) ** (1.0 / len(sides))) + EDGE
+    each = reach.outputs / images if problem.family == "pooling" else reach.pixels
+    side = math.ceil(each ** (1.0 / len(sides))) + EDGE
     return {**alone, **{name: length(name, _whole(problem, name, side)) for name in sides}}
 
 
+def _wide(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
+    free = _free(problem)
+    features = [name for name in free if problem.axes[name].kind == "feature"]
+    if problem.family == "attention" and not features:
+        heads = [name for name in free if problem.axes[name].kind == "reduction"][1:]
+        return {**few, **{name: length(name, _whole(problem, name, reach.head)) for name in heads}}
+    names = features or [name for name in free if problem.axes[name].kind == "spatial"]
+    return {**few, **{name: length(name, _whole(problem, name, reach.slack)) for name in names[-1:]}}
+
+
 def _crowd(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
-    batches = [name for name in _free(problem) if problem.axes[name].kind == "batch"]
+    free = _free(problem)
+    batches = [name for name in free if problem.axes[name].kind == "batch"]
+    if batches and problem.family == "attention":
+        usual = {name: length(name, problem.axes[name].audit + step_of(problem.axes[name])) for name in free}
+        return {**few, **usual, batches[0]: length(batches[0], _whole(problem, batches[0], reach.heads))}
     if not batches or problem.family in (*TILED, "pooling"):
         return dict(few)
     rows = reach.rows if problem.family in LOOPING else reach.blocks

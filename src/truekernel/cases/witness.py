@@ -17,10 +17,10 @@ from truekernel.cases.suite_shapes import suite_shapes
 from truekernel.model import AxisSpec, Case, Problem
 from truekernel.numerics.formats import FORMATS
 
-SHAPES = ("above", "below", "tiles", "small", "medium", "three", "eight", "past", "large", "powers")
+SHAPES = ("above", "below", "tiles", "small", "medium", "three", "eight", "past", "large", "powers", "one")
 """Names of the witness shapes, besides those of `stretched`: just above the audit lengths, just below, whole multiples of 32 (or 8) of long axes, two elements, about half; "three":
 three elements, or another odd number where three is used, so that no vector divides a tensor; "eight": two vectors of four; "past": one more than a multiple of 64 (or 8) on reduction and
-feature axes, nine where these are short and on spatial axes, so that the last tile holds one element; "large": spatial axes of twice the audit length, where an image no longer fits one block; "powers": powers of two."""
+feature axes, nine where these are short and on spatial axes, so that the last tile holds one element; "large": spatial axes of twice the audit length, where an image no longer fits one block; "powers": powers of two; "one": five in each, and one in the last axis of a row, which is the only length of a suite that a witness has too."""
 UNEQUAL = ("above", "below", "medium", "large")
 """Shapes in which no two axes that may vary have the same length."""
 REACH = Reach()
@@ -46,6 +46,7 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("normal*300", "three"),
     ("normal*300", "medium"),
     ("normal*10000", "tiles"),
+    ("normal*1000000&parameters", "past"),
     ("normal*1e-12", "three"),
     ("normal*1e-12", "eight"),
     ("signed+-88", "three"),
@@ -85,11 +86,40 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("near", "three"),
     ("normal*1e-19", "three"),
     ("normal*1e-19", "medium"),
-    ("uniform", "powers"),
+    ("normal*1e-20", "three"),
+    ("normal*0.003", "three"),
+    ("normal+3000", "eight"),
+    ("sparse*1e-40", "medium"),
+    ("normal&parameters", "one"),
+    ("integers", "one"),
+    ("subnormal", "one"),
+    ("subnormal*0.001@1", "three"),
+    ("dust", "medium"),
+    ("dust", "eight"),
+    ("dust", "tiles"),
+    ("dust", "above"),
+    ("dust&parameters", "three"),
+    ("short", "eight"),
+    ("short", "tiles"),
+    ("short&parameters", "three"),
+    ("short&parameters", "small"),
+    ("short&parameters", "medium"),
     ("normal&parameters", "deep"),
     ("normal&parameters", "vast"),
+    ("normal+300", "lone"),
+    ("normal*0.003", "wide"),
+    ("near", "crowd"),
+    ("uniform", "crowd"),
+    ("ramp", "deep"),
+    ("ramp*2", "deep"),
 )
 """Recipes and shapes, what kills most first."""
+ONLY: dict[tuple[str, str], tuple[str, ...]] = {
+    ("normal*20", "long"): tuple(TILED),  # of attention's scores only the largest matter
+    ("ramp", "deep"): ("attention",),  # scores that rise from tile to tile
+    ("ramp*2", "deep"): ("attention",),
+}
+"""Families that a pair is for, where it is not for all."""
 DRAWN: tuple[str, ...] = (
     "normal&parameters",
     "ties",
@@ -118,12 +148,9 @@ def witness_cases(problem: Problem) -> list[Case]:
     for number, (recipe, shape) in enumerate(PLAN):
         if recipe == "special" and not special:
             continue
-        if shape in (*STRETCHED, "powers") and shape not in shapes:
+        if shape in (*STRETCHED, "powers", "one") and shape not in shapes:
             continue
-        if (recipe, shape) == (
-            "normal*20",
-            "long",
-        ) and problem.family not in TILED:  # of attention's scores only the largest matter
+        if problem.family not in ONLY.get((recipe, shape), (problem.family,)):
             continue
         if (recipe, shape) == ("normal&parameters", "crowd") and "tower" in shapes:  # has more rows, and longer ones
             continue
@@ -157,12 +184,22 @@ def witness_shapes(problem: Problem) -> dict[str, dict[str, int]]:
     """The witness shapes that are legal, by name; "above" is always there (the audit lengths where nothing else is legal)."""
     used = _used(problem)
     found = {shape: {name: _length(axis, used[name], shape) for name, axis in problem.axes.items()} for shape in SHAPES}
+    if single := _single(problem):
+        found["one"] |= single
+    else:
+        del found["one"]
     found |= stretched(problem, found["small"], REACH, lambda name, wanted: _unused(problem, used, name, wanted))
     found |= {shape: _apart(problem, used, found[shape]) for shape in UNEQUAL}
     if problem.family in TILED:
         del found["powers"]  # tiles are powers of two themselves, and so many operations cost seconds
     legal = {shape: axes for shape, axes in found.items() if is_legal(problem, axes)}
     return {"above": problem.audit_axes()} | legal
+
+
+def _single(problem: Problem) -> dict[str, int]:
+    """The last axis of a row that may have one element, with it."""
+    rows = [name for name, axis in problem.axes.items() if axis.kind != "batch" and 1 in axis.odd]
+    return dict.fromkeys(rows[-1:], 1)
 
 
 def _used(problem: Problem) -> dict[str, set[int]]:
@@ -205,6 +242,7 @@ def _length(axis: AxisSpec, used: set[int], shape: str) -> int:
         "eight": 8 * step,
         "past": max(axis.audit // (64 * step), 1) * 64 * step + step if tiled else short * step,
         "large": (2 * axis.audit if axis.kind == "spatial" else axis.audit) + 2 * step,
+        "one": 5 * step,
         "powers": step << max(axis.audit // step, 1).bit_length(),
     }[shape]
     if shape == "powers":

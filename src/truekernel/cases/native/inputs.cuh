@@ -8,7 +8,7 @@ namespace truekernel_inputs {
 typedef unsigned long long Word;
 
 // Codes of recipes, in the order of truekernel/cases/device.py.
-enum Recipe { kUniform, kSigned, kNormal, kHeavy, kSparse, kConstant, kTies, kIntegers, kRamp, kSubnormal, kSpecial, kOnes, kZeros, kNear, kDecades, kBelow, kDust, kWhole };
+enum Recipe { kUniform, kSigned, kNormal, kHeavy, kSparse, kConstant, kTies, kIntegers, kRamp, kSubnormal, kSpecial, kOnes, kZeros, kNear, kDecades, kShort, kDust, kWhole };
 // Codes of element types, in the order of model.ITEM_BYTES.
 enum Dtype { kF32, kF16, kBf16, kF64, kI32, kI64, kU8 };
 enum Flags { kKeepsNonfinite = 1, kAbsolute = 2, kBounded = 4, kScaled = 8 };
@@ -64,6 +64,8 @@ static __device__ __forceinline__ double power_of_two(int exponent) { return __l
 static __device__ __forceinline__ double spacing(int dtype) {
   return power_of_two(dtype == kF16 ? -10 : dtype == kBf16 ? -7 : dtype == kF64 ? -52 : -23);
 }
+// The greatest number whose square is less than a number of spacings in 1.
+static __device__ __forceinline__ double short_steps(int dtype) { return dtype == kF16 ? 31.0 : dtype == kBf16 ? 11.0 : dtype == kF64 ? 67108863.0 : 2896.0; }
 static __device__ __forceinline__ int decades(int dtype) { return dtype == kF16 ? 25 : dtype == kBf16 ? 134 : dtype == kF64 ? 1023 : 150; }
 
 static __device__ __forceinline__ double drawn(int recipe, int dtype, unsigned word, unsigned other, Word element, Word count,
@@ -85,8 +87,11 @@ static __device__ __forceinline__ double drawn(int recipe, int dtype, unsigned w
       return __longlong_as_double(pick == 0 ? 0x7FF8000000000000LL : pick == 1 ? 0x7FF0000000000000LL : (long long)0xFFF0000000000000ULL);
     }
     case kNear: return (double(word % 9) / 4.0 - 1.0) * (1.0 + double(other % 4) * spacing(dtype));
-    case kBelow: return (double(word % 9) / 4.0 - 1.0) * (1.0 - double(other % 4) * spacing(dtype));
-    case kDust: return other % 8 == 0 ? double(word % 9) / 4.0 - 1.0 : normal(word, knots) * (spacing(dtype) * spacing(dtype));
+    case kShort: return (word & 1 ? -1.0 : 1.0) * (1.0 + short_steps(dtype) * spacing(dtype));
+    case kDust: {  // `other` is that of the pair
+      const double size = (other >> 3) % 4 + 1.0;
+      return other % 8 == 0 ? (element % 2 ? -size : size) / 4.0 : -size * (spacing(dtype) * spacing(dtype));
+    }
     case kDecades: return normal(word, knots) * (other & 1 ? 1.0 : power_of_two(-int((other >> 1) % decades(dtype))));
     case kOnes: return 1.0;
     default: return 0.0;
@@ -153,7 +158,7 @@ extern "C" __global__ void __launch_bounds__(256)
   using namespace truekernel_inputs;
   const Word blocks = (count + 3) / 4, stride = Word(gridDim.x) * kThreads;
   const bool two = recipe == kHeavy || recipe == kSparse || recipe == kSpecial || recipe == kNear || recipe == kDecades ||
-                   recipe == kBelow || recipe == kDust;
+                   recipe == kDust;
   for (Word b = Word(blockIdx.x) * kThreads + threadIdx.x; b < blocks; b += stride) {
     const Block first = philox(recipe == kConstant ? 0 : b, stream, seed);
     Block second = first;
@@ -168,7 +173,7 @@ extern "C" __global__ void __launch_bounds__(256)
         continue;
       }
       const unsigned word = recipe == kConstant ? first.word[0] : first.word[k];
-      double value = drawn(recipe, dtype, word, second.word[k], 4 * b + k, count, knots);
+      double value = drawn(recipe, dtype, word, second.word[recipe == kDust ? k & ~1 : k], 4 * b + k, count, knots);
       value = value * factor + offset;
       if (flags & kScaled) value = value * again + shift;
       beyond |= k < present && is_finite(value) && (value < low || value > high);
