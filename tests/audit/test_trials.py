@@ -47,9 +47,24 @@ def test_groups_of_the_witness_search_hold_every_request_once(setup, mutants, mo
         groups.clear()
         with monkeypatch.context() as patch:
             patch.setattr(setup, "witness_requests", setup.witness_requests[:count])
-            assert trials._search(setup, trials.builds.Build(None, 0, None)) == (None, [])
+            base = setup.bases["mse_loss"]
+            assert trials._search(setup, base, trials.builds.Build(None, 0, None)) == (None, [])
             assert [request for group in groups for request in group] == setup.witness_requests
             assert all(groups) or not count
+
+
+def test_costly_cases_ask_honest_variants_only_when_a_mutant_differs_there(setup):
+    """And then they have a range like all others, which proves the mutant wrong or not."""
+    unknown = [request for request in setup.witness_requests if request not in setup.ranges]
+    cases = {case_id: p.case for case_id, p in setup.stage.prepared.items()}
+    assert {cases[case_id].lengths["B"] * cases[case_id].lengths["N"] > 60_000 for case_id, _ in unknown} == {True}
+    assert unknown and all(request in setup.ranges for request in setup.requests)
+    base = setup.bases["mse_loss"]
+    build = trials.builds.Build(base.library, 0, base.plans)
+    assert trials._search(setup, base, build)[0] is None, "the program as written proves nothing"
+    assert not [request for request in unknown if request in setup.ranges]
+    found = setup.honest_range(unknown[0])
+    assert 0 <= found.worst < 200 and not found.nonfinite and setup.ranges[unknown[0]] == found
 
 
 class LikeGpu:
