@@ -54,3 +54,21 @@ def test_cases_of_subnormals_that_a_right_program_flushes_are_left_out_and_no_ot
         setup_room._leave_out(whole, flushed)
         left = {case_id for case_id, _ in whole.witness_requests}
         assert lost[0] not in left and other[0] in left
+
+
+@pytest.mark.parametrize("clamped", [True, False])
+def test_cases_on_which_a_bound_reference_differs_from_ours_are_left_out_and_no_others(clamped):
+    """A reference that divides a row by its own norm gives NaN for a row of zeros; ours takes 1e-12 where the norm is smaller."""
+    ours = corpus.problems()["l2_normalise"]
+
+    def norm(inputs, least):
+        return inputs["x"].square().sum(dim=1, keepdim=True).sqrt().clamp_min(least)
+
+    problem = replace(ours, reference=lambda inputs, _: (inputs["x"] / norm(inputs, 1e-12 if clamped else 0.0),))
+    with set_up(problem, [corpus.programs()["l2_normalise_rows"]], checkers.resolve(["truekernel"])) as whole:
+        cases = {case_id: p.case for case_id, p in whole.stage.prepared.items()}
+        asked = {case_id for case_id, _ in [*whole.requests, *whole.witness_requests]}
+        lost = {cases[case_id].recipe for case_id in set(cases) - asked}
+        small = {"sparse*20", "dust", "subnormal", "normal*1e-19"}
+        assert lost == set() if clamped else small <= lost and "normal&parameters" not in lost
+        assert len(asked) > 0.7 * len(cases)

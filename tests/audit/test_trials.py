@@ -45,23 +45,33 @@ def test_groups_of_the_witness_search_hold_every_request_once(setup, mutants, mo
     monkeypatch.setattr(setup.stage, "execute", nothing)
     for count in (0, 1, 2, 3, 8, len(setup.witness_requests)):
         groups.clear()
-        with monkeypatch.context() as patch:
-            patch.setattr(setup, "witness_requests", setup.witness_requests[:count])
-            base = setup.bases["mse_loss"]
-            assert trials._search(setup, base, trials.builds.Build(None, 0, None)) == (None, [])
-            assert [request for group in groups for request in group] == setup.witness_requests
-            assert all(groups) or not count
+        wanted, base = setup.witness_requests[:count], setup.bases["mse_loss"]
+        assert trials._search(setup, base, trials.builds.Build(None, 0, None), wanted) == (None, [])
+        assert [request for group in groups for request in group] == wanted
+        assert all(groups) or not count
+
+
+def test_costly_cases_are_for_the_faults_that_they_can_show(setup):
+    cases = {case_id: p.case for case_id, p in setup.stage.prepared.items()}
+    numeric, others = setup.search("precision"), setup.search("launch")
+    assert [r for r in setup.witness_requests if r not in setup.costly] == [r for r in numeric if r not in setup.costly]
+    only_numeric, only_others = set(numeric) - set(others), set(others) - set(numeric)
+    assert {cases[case_id].recipe for case_id, _ in only_numeric} >= {"normal+300"}
+    assert {c.schedule for _, c in only_others} >= {"reverse"} and all(c == Configuration() for _, c in only_numeric)
+    assert set(numeric) | set(others) == set(setup.witness_requests)
 
 
 def test_costly_cases_ask_honest_variants_only_when_a_mutant_differs_there(setup):
     """And then they have a range like all others, which proves the mutant wrong or not."""
     unknown = [request for request in setup.witness_requests if request not in setup.ranges]
-    cases = {case_id: p.case for case_id, p in setup.stage.prepared.items()}
-    assert {cases[case_id].lengths["B"] * cases[case_id].lengths["N"] > 60_000 for case_id, _ in unknown} == {True}
-    assert unknown and all(request in setup.ranges for request in setup.requests)
+    axes = [setup.stage.prepared[case_id].case.lengths for case_id, _ in unknown]
+    assert {lengths["B"] * lengths["N"] > 60_000 or lengths["B"] > 500 for lengths in axes} == {True}
+    assert all(request in setup.ranges for request in setup.requests)
     base = setup.bases["mse_loss"]
     build = trials.builds.Build(base.library, 0, base.plans)
-    assert trials._search(setup, base, build)[0] is None, "the program as written proves nothing"
+    assert trials._search(setup, base, build, setup.witness_requests)[0] is None, (
+        "the program as written proves nothing"
+    )
     assert not [request for request in unknown if request in setup.ranges]
     found = setup.honest_range(unknown[0])
     assert 0 <= found.worst < 200 and not found.nonfinite and setup.ranges[unknown[0]] == found

@@ -23,6 +23,7 @@ from truekernel.cases.grammar import parse_recipe
 from truekernel.cases.stretched import TILED, is_costly
 from truekernel.cases.witness import witness_cases, witness_shapes
 from truekernel.checkers import Checker
+from truekernel.corpus.kernelbench.binding import NotBoundError, verify
 from truekernel.errors import BadInputError, PlanError
 from truekernel.execution.backend import Compiled
 from truekernel.export import Subject
@@ -54,6 +55,10 @@ STALE_CASES = 1
 """The witness search tries stale memory on its first case ..."""
 STALE_SHAPES = ("broad", "crowd")
 """... and on these, where outputs fill several blocks."""
+NUMERIC = ("arithmetic", "precision", "semantic")
+"""Classes of faults in what is computed; in all others the fault is in which elements, threads or memory take part."""
+ORDINARY = ("normal", "uniform", "special")
+"""Base recipes in which each element matters."""
 _OK = Outcome("ok")
 RESEEDED = 1 << 30
 """Added to the seeds of a uniform suite, modulo 2^31, to ask what other seeds would have caught."""
@@ -86,6 +91,8 @@ class ProblemSetup:
     reseeded: dict[str, list[Request]]
     ranges: dict[Request, HonestRange] = field(default_factory=dict)
     """What honest variants show, as far as it is known: see `honest_range`."""
+    costly: frozenset[Request] = frozenset()
+    """Requests of the witness search on which honest variants should not run in vain, nor mutants that can hardly fall there: see `search`."""
     good: list[Build] = field(default_factory=list)
     """Honest variants that pass their gate, the programs as written among them."""
     bases: dict[str, Base] = field(default_factory=dict)
@@ -115,6 +122,18 @@ class ProblemSetup:
                     self.stage.release(build.plans)
             self.ranges[request] = HonestRange.of(e for e in executions if wrong([e]) is None)
         return self.ranges[request]
+
+    def search(self, rule_class: str) -> list[Request]:
+        """What the witness search executes of a mutant of this class, in order: all requests but costly ones of special values, which are for faults in what is computed, and costly ones
+        under another order of threads or on stale memory, which are for all others."""
+        return [r for r in self.witness_requests if r not in self.costly or self._concerns(r, rule_class in NUMERIC)]
+
+    def _concerns(self, request: Request, numeric: bool) -> bool:
+        case_id, configuration = request
+        recipe = parse_recipe(self.stage.prepared[case_id].case.recipe)
+        if configuration != Configuration():
+            return not numeric
+        return numeric or (recipe.base in ORDINARY and not recipe.offset)
 
     def suite_requests(self, checker: str) -> list[Request]:
         """What one checker executes."""
@@ -240,6 +259,9 @@ def _honest(setup: ProblemSetup, mutated: Sequence[Program]) -> None:
         if variant.id in wanted:
             raise _unusable(next(program for program in programs if program.name == variant.id), why)
     kept = {plans.digest for variant, _, plans in built if variant.id in wanted}
+    lost = _disputed(setup)
+    _leave_out(setup, lost)
+    everything = [request for request in everything if request[0] not in lost]
     flushed: set[str] = set()
     for variant, library, plans in built:
         if not variant.rule:
@@ -261,7 +283,8 @@ def _honest(setup: ProblemSetup, mutated: Sequence[Program]) -> None:
         ):
             raise _refusal(setup, program.name, fault)
     stage.set_spreads(_spreads(setup, [b for b in built if b[0].role == "panel"], kept))
-    cheap = [request for request in everything if request not in _costly(setup)]
+    setup.costly = _costly(setup)
+    cheap = [request for request in everything if request not in setup.costly]
     good: list[dict[Request, Execution]] = []
     for variant, library, plans in built:
         executions = stage.execute(library, 0, plans, everything if variant.id in wanted else cheap)
@@ -292,11 +315,12 @@ def _honest(setup: ProblemSetup, mutated: Sequence[Program]) -> None:
     setup.honest.append(_eager(setup))
 
 
-def _costly(setup: ProblemSetup) -> set[Request]:
-    """Requests of the witness search on cases of so many elements that honest variants should not run on them in vain."""
+def _costly(setup: ProblemSetup) -> frozenset[Request]:
+    """Requests of the witness search alone on cases of many elements."""
     needed = set(setup.requests)
     cases = {case_id: prepared.case for case_id, prepared in setup.stage.prepared.items()}
-    return {r for r in setup.witness_requests if r not in needed and is_costly(setup.problem, cases[r[0]].lengths)}
+    found = (r for r in setup.witness_requests if r not in needed and is_costly(setup.problem, cases[r[0]].lengths))
+    return frozenset(found)
 
 
 def _refusal(setup: ProblemSetup, program: str, why: str) -> BadInputError:
@@ -315,6 +339,21 @@ def _unusable(program: Program, why: str) -> BadInputError:
     why = re.sub(r"^launch plan, (?:line (\d+): )?", lambda m: f"{place}:{m[1]}: " if m[1] else f"{place}: ", why)
     why = re.sub(r"^(\d+:\d+: )", lambda m: f"{source}:{m[1]}", why)
     return BadInputError(f"program '{program.name}' can't be run: {why}")
+
+
+def _disputed(setup: ProblemSetup) -> set[str]:
+    """Cases on which a benchmark's reference, bound in place of ours, and ours mean different things (a row of zeros over its own norm is NaN, or zero where small norms are
+    clamped): our programs answer to ours."""
+    ours = corpus.problems().get(setup.problem.name)
+    if ours is None or ours.reference == setup.problem.reference:
+        return set()
+    found: set[str] = set()
+    for case_id, prepared in setup.stage.prepared.items():
+        try:
+            verify(setup.problem, ours, prepared.inputs, prepared.case.lengths)
+        except NotBoundError:
+            found.add(case_id)
+    return found
 
 
 def _flushed(setup: ProblemSetup, executions: Sequence[Execution]) -> set[str]:

@@ -81,7 +81,7 @@ def _run(setup: ProblemSetup, base: Base, mutant: Mutant, own: Build, code: str)
         executions, repeated = _with_faults(executions, again)
         repeats = {} if repeated else _kills(setup, executions, own)
     # What does not repeat (it reads an address or a clock, say) stays as it was seen, unconfirmed.
-    witness, tried = _search(setup, base, own, first)
+    witness, tried = _search(setup, base, own, setup.search(mutant.made_by[0].rule_class), first)
     both = [*executions, *tried]
     observed = any(base.hashes[e.case_id, e.configuration] != e.output_hash for e in both if e.outcome.status == "ok")
     statuses = {e.outcome.status for e in both}
@@ -154,16 +154,15 @@ def _with_faults(executions: Sequence[Execution], again: Sequence[Execution]) ->
 
 
 def _search(
-    setup: ProblemSetup, base: Base, own: Build, first: Sequence[Execution] = ()
+    setup: ProblemSetup, base: Base, own: Build, wanted: Sequence[Request], first: Sequence[Execution] = ()
 ) -> tuple[Witness | None, list[Execution]]:
-    """The first execution of the witness search that proves the mutant wrong, and all executions that were tried. `first`: that of the first request, where it was
-    made already."""
+    """The first of the `wanted` executions that proves the mutant wrong, and all that were tried. `first`: that of the first request, where it was made already."""
     tried: list[Execution] = []
     # Most mutants fall to the first cases. A group costs one process, so each is as long as all before it: few groups, and little is executed in vain.
-    count = len(setup.witness_requests)
+    count = len(wanted)
     ends = [*(2**k for k in range(count.bit_length()) if 2**k < count), count]
     for start, end in itertools.pairwise([0, *ends]):
-        requests = setup.witness_requests[start:end]
+        requests = wanted[start:end]
         made = first if start == 0 else ()
         one_series = [1] * len(requests)
         for execution in made or setup.stage.execute(own.library, own.variant, own.plans, requests, one_series):

@@ -20,8 +20,11 @@ LOOPING: tuple[str, ...] = ("elementwise", "activation")
 TILED: dict[str, AxisKind] = {"matmul": "feature", "convolution": "spatial", "attention": "reduction"}
 """Families whose programs pad short axes to tiles, so that an axis as long as elsewhere would cost seconds, and which kind of axis is then "long"."""
 
+COSTLY_ROWS = 500
 COSTLY_ELEMENTS = 60_000
 COSTLY_OPERATIONS = 5e5
+SHORT_ROW = 7
+"""Elements of the last axis in "crowd": a vector and a tail."""
 EDGE = 8
 """By how much a side of an image may be longer than its output's."""
 
@@ -76,7 +79,8 @@ def stretched(problem: Problem, few: Mapping[str, int], reach: Reach, length: Le
 def is_costly(problem: Problem, axes: Mapping[str, int]) -> bool:
     """Whether an execution takes some hundredths of a second on a CPU rather than a thousandth."""
     work = problem.flops(dict(axes)) > COSTLY_OPERATIONS if problem.family in TILED else False
-    return work or _largest(problem, axes) > COSTLY_ELEMENTS
+    rows = max((axes[name] for name, axis in problem.axes.items() if axis.kind == "batch"), default=0)  # a block each
+    return work or rows > COSTLY_ROWS or _largest(problem, axes) > COSTLY_ELEMENTS
 
 
 def _many(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
@@ -87,7 +91,7 @@ def _many(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length
     if not (batches and rows):
         return found
     name = _longest(problem, rows)
-    longer = {**found, name: length(name, _whole(problem, name, reach.block + 1))}
+    longer = {**found, name: length(name, _whole(problem, name, reach.block + 4))}
     cheap = problem.family not in TILED or problem.flops(longer) <= reach.operations
     return longer if cheap and _largest(problem, longer) <= reach.many else found
 
@@ -206,7 +210,9 @@ def _crowd(problem: Problem, few: Mapping[str, int], reach: Reach, length: Lengt
     if not batches or problem.family in (*TILED, "pooling"):
         return dict(few)
     rows = reach.rows if problem.family in LOOPING else reach.blocks
-    return {**few, batches[0]: length(batches[0], _whole(problem, batches[0], rows))}
+    found = {**few, batches[0]: length(batches[0], _whole(problem, batches[0], rows))}
+    inner = [name for name in free if name not in batches][-1:]
+    return {**found, **{name: length(name, _whole(problem, name, SHORT_ROW)) for name in inner}}
 
 
 def _free(problem: Problem) -> list[str]:

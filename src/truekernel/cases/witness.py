@@ -93,6 +93,12 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("normal&parameters", "one"),
     ("integers", "one"),
     ("subnormal", "one"),
+    ("subnormal@0", "past"),
+    ("subnormal@1", "past"),
+    ("subnormal@0", "eight"),
+    ("decades", "past"),
+    ("decades", "crowd"),
+    ("uniform", "past"),
     ("subnormal*0.001@1", "three"),
     ("dust", "medium"),
     ("dust", "eight"),
@@ -114,10 +120,13 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("ramp*2", "deep"),
 )
 """Recipes and shapes, what kills most first."""
+BY_ROWS = ("attention", "normalisation", "softmax", "reduction", "loss", "scan", "arg_reduction")
+"""Families whose programs give each row to a warp or block of its own, and combine what is in it."""
 ONLY: dict[tuple[str, str], tuple[str, ...]] = {
     ("normal*20", "long"): tuple(TILED),  # of attention's scores only the largest matter
     ("ramp", "deep"): ("attention",),  # scores that rise from tile to tile
     ("ramp*2", "deep"): ("attention",),
+    **dict.fromkeys((("near", "crowd"), ("uniform", "crowd"), ("decades", "crowd")), BY_ROWS),
 }
 """Families that a pair is for, where it is not for all."""
 DRAWN: tuple[str, ...] = (
