@@ -343,7 +343,7 @@ def _unusable(program: Program, why: str) -> BadInputError:
 
 def _disputed(setup: ProblemSetup) -> set[str]:
     """Cases on which a benchmark's reference, bound in place of ours, and ours mean different things (a row of zeros over its own norm is NaN, or zero where small norms are
-    clamped): our programs answer to ours."""
+    clamped), or whose inputs, drawn as the benchmark draws them, are not legal for us (probabilities of 0): our programs answer to ours."""
     ours = corpus.problems().get(setup.problem.name)
     if ours is None or ours.reference == setup.problem.reference:
         return set()
@@ -352,6 +352,8 @@ def _disputed(setup: ProblemSetup) -> set[str]:
         try:
             verify(setup.problem, ours, prepared.inputs, prepared.case.lengths)
         except NotBoundError:
+            found.add(case_id)
+        if not all(spec.domain.holds(prepared.inputs[spec.name]) for spec in ours.tensors):
             found.add(case_id)
     return found
 

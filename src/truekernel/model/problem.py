@@ -53,6 +53,14 @@ class Domain:
     below: str | None = None
     nonfinite: bool = False
 
+    def holds(self, values: torch.Tensor) -> bool:
+        """Whether all real values are legal; those of other kinds are taken to be."""
+        if self.kind != "real" or not values.is_floating_point():
+            return True
+        finite = values.isfinite()
+        inside = (values >= self.low) & (values <= self.high)
+        return bool((inside | (~finite & self.nonfinite)).all() and (finite | self.nonfinite).all())
+
 
 REAL = Domain()
 
