@@ -11,6 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from truekernel import mutation
+from truekernel.audit import setup
 from truekernel.audit.summary import SCHEMA_VERSION, ReplayResult, Summary
 from truekernel.cases import grammar, least, recipes, stretched, wide, witness
 from truekernel.checkers import truekernel as our_checker
@@ -197,17 +198,19 @@ def recipe_strings() -> str:
         "| large | a little more than the audit length, twice that on spatial axes |",
         f"| many | at least {witness.REACH.block} on batch axes, all else a few |",
         f"| broad | at least {witness.REACH.block} on feature axes, or the last spatial axis where there are none, all else a few |",
-        f"| crowd | rows of two steps: at least {witness.REACH.rows} for {', '.join(stretched.LOOPING)}, at least {witness.REACH.blocks} for others but {', '.join(stretched.TILED)} and pooling |",
-        f"| deep | the inner axis of matrix products, attention and convolutions, at most {4 * witness.REACH.tiles}; all else a few |",
-        f"| plane | at least {witness.REACH.block} rows, each at least {witness.REACH.row} long; not for {', '.join(stretched.TILED)} and pooling |",
-        f"| tower | at least {witness.REACH.slack} rows, each at least {witness.REACH.block} long, where rows need a block each |",
-        f"| lone | as few rows as may be, {witness.REACH.alone} elements in all, {witness.REACH.outputs} for reductions and losses, where rows need a block each |",
-        f"| vast | images of more than {witness.REACH.outputs} outputs, for pooling |",
+        f"| broadest | the last feature axis, or spatial one where there are none, at least {witness.REACH.slack}; a head's elements, at least {witness.REACH.head}; all else a few |",
+        f"| crowd | short rows: at least {witness.REACH.rows} for {', '.join(stretched.LOOPING)}, at least {witness.REACH.blocks} for others but matmul, convolution and pooling; for attention, {witness.REACH.heads} heads at the audit lengths |",
+        f"| deep | the inner axis of matrix products, attention and convolutions, at most {2 * witness.REACH.tiles}; all else a few |",
+        f"| plane | more than {witness.REACH.block} rows, each at least {witness.REACH.row} long; of matrix products, rows of the first matrix; not for convolution, attention and pooling |",
+        f"| tower | more than {witness.REACH.slack} rows, each longer than {witness.REACH.block}, where rows need a block each |",
+        f"| lone | as few rows as may be, {witness.REACH.outputs} elements in all, where rows need a block each |",
+        f"| vast | images of more than {witness.REACH.outputs} outputs for pooling, of {witness.REACH.pixels} for convolutions |",
+        "| one | five in each axis, and one in the last axis of a row |",
         f"| drawn | up to {witness.DRAWN_COUNT} shapes drawn at random from the problem's name: all axes short, or some near a multiple of 8 |",
         f"| long | one axis within a row so long that a thread takes hundreds of elements, or at most {witness.REACH.tiles} for {', '.join(stretched.TILED)}; all else a few |",
         "| ten, tail | rows of ten; and one more than a multiple of 128 or 16 on reduction and feature axes; all else a few |",
         "",
-        'The rows from "above" to "drawn" and "long" are the shapes of the witness search, which uses no length that a suite uses wherever an axis may vary. `truekernel` has a long of its own, of other lengths.',
+        'The rows from "above" to "drawn" and "long" are the shapes of the witness search, which uses no length but one that a suite uses, wherever an axis may vary. `truekernel` has a long of its own, of other lengths.',
         "",
         "## Where they are used",
         "",
@@ -219,7 +222,8 @@ def recipe_strings() -> str:
         "",
         *_plan(our_checker.PLAN),
         "",
-        "The witness search, in order; special values and subnormal tensors only where a problem has a place for them:",
+        "The witness search, in order; special values and subnormal tensors only where a problem has a place for them. On shapes of many elements, special values are for mutants of the classes "
+        + f"{', '.join(setup.NUMERIC)}, other orders of threads and stale memory for all others:",
         "",
         *_plan(witness.PLAN),
         "",

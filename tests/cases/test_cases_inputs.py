@@ -14,7 +14,7 @@ from truekernel.cases.inputs import draw_tensor
 from truekernel.errors import BadInputError, UnknownNameError
 from truekernel.model import AxisSpec, Case, Domain, OutputSpec, Problem, TensorSpec
 from truekernel.model.lengths import evaluate, lengths
-from truekernel.numerics.formats import to_bytes
+from truekernel.numerics.formats import TORCH_DTYPES, to_bytes
 
 PROBLEM = Problem(
     name="sample",
@@ -262,3 +262,29 @@ def test_a_place_is_read_and_written():
     assert str(Recipe("subnormal", place=0)) == "subnormal@0"
     with pytest.raises(BadInputError, match="@place"):
         parse_recipe("subnormal@x")
+
+
+@pytest.mark.parametrize(("dtype", "least"), [("float32", 0.9997), ("bfloat16", 0.94), ("float16", 0.93)])
+def test_products_of_two_shorts_fall_just_short_of_a_number(dtype, least):
+    values = tensor_of("short", dtype).double()
+    assert {abs(value) for value in values.tolist()} == {abs(values[0].item())} and values.unique().numel() == 2
+    steps = (values[0].item() ** 2 - 1) / torch.finfo(TORCH_DTYPES[dtype]).eps
+    assert least < steps % 1 < 1
+
+
+def test_dust_does_not_change_a_sum_rounded_to_nearest_and_its_coarse_numbers_cancel():
+    values = tensor_of("dust", count=4096)
+    coarse = values.abs() >= 0.25
+    assert 0.05 < coarse.double().mean() < 0.25
+    assert values[coarse].sum() == 0 and set(values[coarse].abs().tolist()) <= {0.25, 0.5, 0.75, 1.0}
+    assert (values[~coarse] < 0).all() and values[~coarse].sum().abs() < 2.0**-27
+    assert (torch.tensor(0.25) + values[~coarse] == 0.25).all()
+
+
+@pytest.mark.parametrize(
+    ("recipe", "tiny"),
+    [("subnormal@1", True), ("decades", True), ("normal*1e-19", True), ("normal*-1e-20", True), ("normal*1e-12", False)]
+    + [("normal", False), ("dust", False)],
+)
+def test_recipes_whose_products_may_be_subnormal_are_tiny(recipe, tiny):
+    assert parse_recipe(recipe).tiny == tiny

@@ -173,14 +173,14 @@ def test_a_crowd_has_more_rows_than_a_grid_that_is_cut():
             assert max(crowd.values()) > least, name
 
 
-def test_wide_features_stray_beyond_the_slack_by_one_number_each():
-    assert witness_shapes(problems()["batch_norm"])["wide"]["channels"] > 1024
+def test_broadest_features_stray_beyond_the_slack_by_one_number_each():
+    assert witness_shapes(problems()["batch_norm"])["broadest"]["channels"] > 1024
     assert (
-        witness_shapes(problems()["attention"])["wide"]["D"]
+        witness_shapes(problems()["attention"])["broadest"]["D"]
         >= 600
-        > witness_shapes(problems()["attention"])["wide"]["keys"]
+        > witness_shapes(problems()["attention"])["broadest"]["keys"]
     )
-    assert "wide" not in witness_shapes(problems()["softmax"])
+    assert "broadest" not in witness_shapes(problems()["softmax"])
 
 
 def test_long_matrices_have_more_than_a_few_rows():

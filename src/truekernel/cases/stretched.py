@@ -14,7 +14,7 @@ from truekernel.model import Problem
 from truekernel.model.lengths import lengths
 from truekernel.model.problem import AxisKind
 
-STRETCHED: tuple[str, ...] = ("many", "broad", "long", "deep", "crowd", "plane", "tower", "lone", "vast", "wide")
+STRETCHED: tuple[str, ...] = ("many", "broad", "long", "deep", "crowd", "plane", "tower", "lone", "vast", "broadest")
 LOOPING: tuple[str, ...] = ("elementwise", "activation")
 """Families in which each element costs next to nothing, and rows need no block each."""
 TILED: dict[str, AxisKind] = {"matmul": "feature", "convolution": "spatial", "attention": "reduction"}
@@ -59,7 +59,7 @@ Length = Callable[[str, int], int]
 
 def stretched(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, dict[str, int]]:
     """Those of these shapes that a problem has, by name. `few`: lengths of the other axes. "many": batch axes longer than a block, and the longest row axis longer still where that is not too much; "broad": feature axes longer than a block, or the last spatial axis where there are none; "long": one axis within a row so long that a thread takes hundreds of elements, and a
-    grid hundreds of blocks; "deep": the inner axis of matrix products, attention and convolutions of that kind; "wide": the last feature axis, or spatial one, so long that one element for each is more than the slack, or a head's elements; "lone": as few rows as may be, longer still, in families whose rows need a block each; "vast": images of more outputs than a grid takes; "tower": more rows still, each longer than a block; "plane": more rows than a block has threads, each longer than a block takes in vectors of four; "crowd": as many rows of a few elements as `rows` in families of `LOOPING`, as `blocks` in others but tiled and pooling ones, and for attention more heads at the audit lengths."""
+    grid hundreds of blocks; "deep": the inner axis of matrix products, attention and convolutions of that kind; "broadest": the last feature axis, or spatial one, so long that one element for each is more than the slack, or a head's elements; "lone": as few rows as may be, longer still, in families whose rows need a block each; "vast": images of more outputs than a grid takes; "tower": more rows still, each longer than a block; "plane": more rows than a block has threads, each longer than a block takes in vectors of four; "crowd": as many rows of a few elements as `rows` in families of `LOOPING`, as `blocks` in others but tiled and pooling ones, and for attention more heads at the audit lengths."""
     found = {
         "many": _many(problem, few, reach, length),
         "broad": _broad(problem, few, reach, length),
@@ -69,7 +69,7 @@ def stretched(problem: Problem, few: Mapping[str, int], reach: Reach, length: Le
         "plane": _rectangle(problem, few, reach, length, rows=reach.block + 1, row=reach.row),
         "lone": _lone(problem, few, reach, length),
         "vast": _vast(problem, few, reach, length),
-        "wide": _wide(problem, few, reach, length),
+        "broadest": _broadest(problem, few, reach, length),
     }
     if problem.family not in LOOPING:
         found["tower"] = _rectangle(problem, few, reach, length, rows=reach.slack + 1, row=reach.block + 1)
@@ -191,7 +191,7 @@ def _vast(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length
     return {**alone, **{name: length(name, _whole(problem, name, side)) for name in sides}}
 
 
-def _wide(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
+def _broadest(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
     free = _free(problem)
     features = [name for name in free if problem.axes[name].kind == "feature"]
     if problem.family == "attention" and not features:

@@ -113,7 +113,7 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("normal&parameters", "deep"),
     ("normal&parameters", "vast"),
     ("normal+300", "lone"),
-    ("normal*0.003", "wide"),
+    ("normal*0.003", "broadest"),
     ("near", "crowd"),
     ("uniform", "crowd"),
     ("ramp", "deep"),
