@@ -283,8 +283,15 @@ def test_dust_does_not_change_a_sum_rounded_to_nearest_and_its_coarse_numbers_ca
 
 @pytest.mark.parametrize(
     ("recipe", "tiny"),
-    [("subnormal@1", True), ("decades", True), ("normal*1e-19", True), ("normal*-1e-20", True), ("normal*1e-12", False)]
-    + [("normal", False), ("dust", False)],
+    [
+        ("subnormal@1", True),
+        ("decades", True),
+        ("normal*1e-19", True),
+        ("normal*-1e-20", True),
+        ("normal*1e-12", False),
+        ("normal", False),
+        ("dust", False),
+    ],
 )
 def test_recipes_whose_products_may_be_subnormal_are_tiny(recipe, tiny):
     assert parse_recipe(recipe).tiny == tiny
