@@ -11,6 +11,7 @@ import importlib
 import json
 import os
 import queue
+import signal
 import subprocess
 import sys
 import threading
@@ -162,6 +163,8 @@ def _all_errors(base: type[TruekernelError]) -> Iterator[type[TruekernelError]]:
 
 def _worker(work: str) -> None:
     """Main loop of a worker process. Its standard output belongs to the protocol; what jobs print goes to standard error."""
+    # Ctrl-C reaches the whole process group. The parent says what became of it and ends its workers, however often it is pressed; what they start ignores it too.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     out = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     module, _, name = work.partition(":")

@@ -1,4 +1,6 @@
+import errno
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -143,3 +145,19 @@ def test_folders_that_can_not_hold_mutants(place, said, kernel, capsys):
     assert main(["mutants", kernel, "--write", place]) == 2
     assert said in capsys.readouterr().err
     assert not list(Path("used").glob("*.json"))
+
+
+def test_a_disk_that_fills_up_leaves_no_part_of_the_mutants(kernel, monkeypatch, capsys):
+    real, written = Path.write_bytes, []
+
+    def write(path, data):
+        written.append(path)
+        if len(written) == 3:
+            real(path, data[:10])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", write)
+    assert main(["mutants", kernel, "--rule", "boundary", "--write", "out"]) == 2
+    assert capsys.readouterr().err == "truekernel: --write out: No space left on device: choose another directory\n"
+    assert not list(Path("out").iterdir())

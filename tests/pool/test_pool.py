@@ -1,5 +1,7 @@
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -24,6 +26,11 @@ def work(job):
         raise BadInputError("the value 7 is wrong: give 8")
     elif job["do"] == "fault":
         raise ZeroDivisionError("ours")
+    elif job["do"] == "interrupted":
+        for _ in range(3):
+            os.kill(os.getpid(), signal.SIGINT)
+        child = [sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGINT); print('alive')"]
+        assert subprocess.run(child, capture_output=True, text=True).stdout == "alive\n"
     elif job["do"] == "print":
         print("noise that must not reach the protocol")
     yield {"end": job["do"]}
@@ -59,6 +66,11 @@ def test_errors_keep_their_kind():
         list(LocalPool(1).run(WORK, [{"do": "bad input"}]))
     with pytest.raises(MachineError, match="ZeroDivisionError"):
         list(LocalPool(1).run(WORK, [{"do": "fault"}]))
+
+
+def test_interrupts_are_for_the_parent_to_answer(capfd):
+    assert list(LocalPool(1).run(WORK, [{"do": "interrupted"}])) == [(0, {"end": "interrupted"})]
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_files_of_the_current_folder_shadow_no_module(tmp_path, monkeypatch):

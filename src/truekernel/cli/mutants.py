@@ -72,15 +72,20 @@ def _write(made: list[Mutant], folder: Path) -> None:
     """One file a mutant, and the index. Raises BadInputError where the folder can't be written, or holds mutants of an earlier call: a loop over
     its files would take them for these."""
     wanted = {f"{mutant.id}.cu" for mutant in made}
+    written: list[Path] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
         others = sorted(path.name for path in folder.glob("*.cu") if path.name not in wanted)
         if others:
             raise BadInputError(f"--write {folder}: holds other files ({others[0]}): give an empty directory")
         for mutant in made:
-            (folder / f"{mutant.id}.cu").write_bytes(mutant.source.encode())
-        (folder / INDEX).write_text(json_format.dumps([_entry(mutant) for mutant in made], indent=2) + "\n")
+            written.append(folder / f"{mutant.id}.cu")
+            written[-1].write_bytes(mutant.source.encode())
+        written.append(folder / INDEX)
+        written[-1].write_text(json_format.dumps([_entry(mutant) for mutant in made], indent=2) + "\n")
     except OSError as error:
+        for path in written:  # a part of them would pass for all
+            path.unlink(missing_ok=True)
         raise BadInputError(f"--write {folder}: {error.strerror}: choose another directory") from None
     console(error=True).print(f"{len(made)} mutants and {INDEX}: {folder}", soft_wrap=True)
 
