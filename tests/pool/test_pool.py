@@ -30,7 +30,7 @@ def work(job):
         for _ in range(3):
             os.kill(os.getpid(), signal.SIGINT)
         child = [sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGINT); print('alive')"]
-        assert subprocess.run(child, capture_output=True, text=True).stdout == "alive\n"
+        assert subprocess.run(child, capture_output=True, text=True, check=True).stdout == "alive\n"
     elif job["do"] == "print":
         print("noise that must not reach the protocol")
     yield {"end": job["do"]}
