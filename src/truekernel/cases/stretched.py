@@ -31,13 +31,13 @@ EDGE = 8
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How long. `block`: more than the 256 threads of a block; `many`: elements of the largest tensor of "many", where rows are as long, of "plane" and of "tower"; `row`: more than a block takes at four elements a thread; `rows`: more than 1024 blocks of eight warps have, a warp for each; `blocks`: more than a grid that is cut at 512, a block for each; `heads`: of "crowd" for attention; `slack`: more floats than the 4 KiB of slack beside a buffer hold, so that one for each row shows; `head`: the same for a head's elements, of which programs keep several rows in shared memory; `channels`: so many that two filters of three taps reach beyond it; `elements`: of the largest tensor of "long";
-    `looping`: the same for "long" in families of `LOOPING`, more than a grid of 1280 blocks takes at four elements a thread; `outputs`: of "lone" and "vast", more than a grid of 4096 blocks covers; `pixels`: outputs of an image of a convolution, more than 16 blocks cover; `tile`: rows of a matrix product whose other side is long; `tiles`: more than 256 tiles of 32, and
+    """How long. `block`: more than the 256 threads of a block; `many`: elements of the largest tensor of "many", where rows are as long, of "plane" and of "tower"; `row`: more than a block takes at four elements a thread, and than the slack holds; `rows`: more than 1024 blocks of eight warps have, a warp for each; `blocks`: more than a grid that is cut at 512, a block for each; `heads`: of "crowd" for attention; `slack`: more floats than the 4 KiB of slack beside a buffer hold, so that one for each row shows; `head`: the same for a head's elements, of which programs keep several rows in shared memory; `channels`: so many that two filters of three taps reach beyond it; `elements`: of the largest tensor of "long";
+    `looping`: the same for "long" in families of `LOOPING`, more than a grid of 1280 blocks takes at four elements a thread; `outputs`: of "lone" and "vast", more than a grid of 4096 blocks covers; `pixels`: outputs of an image of a convolution; `tile`: rows of a matrix product whose other side is long; `tiles`: more than 256 tiles of 32, and
     `operations` that tiled families may cost."""
 
     block: int = 264
-    row: int = 1060
-    many: int = 600_000
+    row: int = 1100
+    many: int = 300_000
     rows: int = 8200
     blocks: int = 530
     heads: int = 60
@@ -47,7 +47,7 @@ class Reach:
     elements: int = 300_000
     looping: int = 1_400_000
     outputs: int = 1_060_000
-    pixels: int = 5000
+    pixels: int = 70_000
     tile: int = 10
     tiles: int = 8300
     operations: float = 2e6

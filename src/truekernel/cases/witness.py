@@ -114,19 +114,13 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("normal&parameters", "vast"),
     ("normal+300", "lone"),
     ("normal*0.003", "broadest"),
-    ("near", "crowd"),
-    ("uniform", "crowd"),
     ("ramp", "deep"),
-    ("ramp*2", "deep"),
 )
 """Recipes and shapes, what kills most first."""
-BY_ROWS = ("attention", "normalisation", "softmax", "reduction", "loss", "scan", "arg_reduction")
-"""Families whose programs give each row to a warp or block of its own, and combine what is in it."""
 ONLY: dict[tuple[str, str], tuple[str, ...]] = {
     ("normal*20", "long"): tuple(TILED),  # of attention's scores only the largest matter
     ("ramp", "deep"): ("attention",),  # scores that rise from tile to tile
-    ("ramp*2", "deep"): ("attention",),
-    **dict.fromkeys((("near", "crowd"), ("uniform", "crowd"), ("decades", "crowd")), BY_ROWS),
+    ("decades", "crowd"): ("attention", "normalisation", "softmax", "reduction", "loss", "scan", "arg_reduction"),
 }
 """Families that a pair is for, where it is not for all."""
 DRAWN: tuple[str, ...] = (
