@@ -77,6 +77,19 @@ def test_costly_cases_ask_honest_variants_only_when_a_mutant_differs_there(setup
     assert 0 <= found.worst < 200 and not found.nonfinite and setup.ranges[unknown[0]] == found
 
 
+@pytest.mark.parametrize(("again", "proved"), [("timeout", True), ("ok", False)])
+def test_running_out_of_time_proves_a_mutant_wrong_only_when_it_does_so_twice(setup, monkeypatch, again, proved):
+    wanted, base, ends = setup.witness_requests[:1], setup.bases["mse_loss"], iter(["timeout", again, again])
+
+    def late(_library, _variant, _plans, requests, _series=None):
+        nothing = {"worst": 0.0, "nonfinite": 0.0}
+        return [Execution(case_id, c, Outcome(next(ends)), nothing) for case_id, c in requests]
+
+    monkeypatch.setattr(setup.stage, "execute", late)
+    witness, _ = trials._search(setup, base, trials.builds.Build(None, 0, None), wanted)
+    assert (witness is not None and witness.status == "timeout") == proved
+
+
 class LikeGpu:
     """This machine's processors under a GPU's name: what is asked for is that of a GPU, what executes is not."""
 

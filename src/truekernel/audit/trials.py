@@ -172,9 +172,15 @@ def _search(
                 continue  # an honest program does the same
             honest = setup.honest_range(request)
             why = proves_wrong(execution, honest)
-            if why:
+            if why and (execution.outcome.status != "timeout" or _is_slow_again(setup, own, request)):
                 return _witness(execution, honest, why), tried
     return None, tried
+
+
+def _is_slow_again(setup: ProblemSetup, own: Build, request: Request) -> bool:
+    """Whether a mutant that ran out of time does so again: one whose time is near the limit proves nothing."""
+    (again,) = setup.stage.execute(own.library, own.variant, own.plans, [request])
+    return again.outcome.status == "timeout"
 
 
 def _witness(execution: Execution, honest: HonestRange, why: str) -> Witness:
