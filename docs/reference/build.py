@@ -205,6 +205,7 @@ def recipe_strings() -> str:
         f"| tower | more than {witness.REACH.slack} rows, each longer than {witness.REACH.block}, where rows need a block each |",
         f"| lone | as few rows as may be, {witness.REACH.outputs} elements in all, where rows need a block each |",
         f"| vast | images of more than {witness.REACH.outputs} outputs for pooling, of {witness.REACH.pixels} for convolutions |",
+        f"| rest | {witness.REST[0]} rows of {witness.REST[1]}, all else one |",
         "| one | five in each axis, and one in the last axis of a row |",
         f"| drawn | up to {witness.DRAWN_COUNT} shapes drawn at random from the problem's name: all axes short, or some near a multiple of 8 |",
         f"| long | one axis within a row so long that a thread takes hundreds of elements, or at most {witness.REACH.tiles} for {', '.join(stretched.TILED)}; all else a few |",

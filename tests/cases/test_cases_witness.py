@@ -37,7 +37,7 @@ def test_witness_shapes_use_no_length_of_any_suite():
     assert found["crowd"]["B"] > 8000 and found["crowd"]["N"] < 9
     assert found["past"]["N"] % 64 == 1 and found["eight"]["N"] == 8
     assert found["many"]["B"] > 256 and found["long"]["N"] * found["long"]["B"] * 8 > 100_000
-    assert found["one"]["N"] == 1
+    assert found["one"]["N"] == 1 and found["rest"] == {"B": 17, "N": 241, "G": 8}
     for shape, axes in found.items():
         assert axes["B"] not in {1, 2, 3}
         assert axes["N"] not in {128, 64, 127, 129} and (axes["N"] != 1 or shape == "one")
@@ -51,7 +51,7 @@ def test_no_problem_of_the_corpus_has_a_length_in_common(problem):
         used = {axis.audit, *axis.odd, wide_length(axis), *(axes[name] for axes in suites)}
         if step_of(axis):
             shapes = witness_shapes(problem)
-            assert not used & {axes[name] for shape, axes in shapes.items() if shape != "one"}
+            assert not used & {axes[name] for shape, axes in shapes.items() if shape not in ("one", "rest")}
             assert shapes.get("one", {}).get(name, 1) in {*range(1, 20)} - (used - {1})
 
 
@@ -60,6 +60,12 @@ def test_no_suite_has_a_shape_of_a_witness(problem):
     suites = [*shapes(problem), wide(problem), least(problem), *suite_shapes(problem).values()]
     if any(step_of(axis) for axis in problem.axes.values()):
         assert not [axes for axes in witness_shapes(problem).values() if axes in suites]
+
+
+def test_the_rest_is_one_element_beyond_chunks_of_any_power_of_two():
+    rest = witness_shapes(problems()["frobenius_norm"])["rest"]
+    assert math.prod(rest.values()) == 4097 and sorted(rest.values()) == [1, 1, 17, 241]
+    assert "rest" not in witness_shapes(problems()["axpby_half"]), "one axis has no rows"
 
 
 def test_no_vector_divides_the_tensors_of_three():

@@ -17,10 +17,12 @@ from truekernel.cases.suite_shapes import suite_shapes
 from truekernel.model import AxisSpec, Case, Problem
 from truekernel.numerics.formats import FORMATS
 
-SHAPES = ("above", "below", "tiles", "small", "medium", "three", "eight", "past", "large", "powers", "one")
+SHAPES = ("above", "below", "tiles", "small", "medium", "three", "eight", "past", "large", "powers", "one", "rest")
 """Names of the witness shapes, besides those of `stretched`: just above the audit lengths, just below, whole multiples of 32 (or 8) of long axes, two elements, about half; "three":
 three elements, or another odd number where three is used, so that no vector divides a tensor; "eight": two vectors of four; "past": one more than a multiple of 64 (or 8) on reduction and
-feature axes, nine where these are short and on spatial axes, so that the last tile holds one element; "large": spatial axes of twice the audit length, where an image no longer fits one block; "powers": powers of two; "one": five in each, and one in the last axis of a row, which is the only length of a suite that a witness has too."""
+feature axes, nine where these are short and on spatial axes, so that the last tile holds one element; "large": spatial axes of twice the audit length, where an image no longer fits one block; "powers": powers of two; "one": five in each, and one in the last axis of a row, which is the only length of a suite that a witness has too; "rest": 17 rows of 241, all else one, which leaves one element beyond whole chunks of any power of two."""
+REST = (17, 241)
+"""Their product is 4097."""
 UNEQUAL = ("above", "below", "medium", "large")
 """Shapes in which no two axes that may vary have the same length."""
 REACH = Reach()
@@ -92,6 +94,7 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("sparse*1e-40", "medium"),
     ("normal&parameters", "one"),
     ("integers", "one"),
+    ("uniform&parameters", "rest"),
     ("subnormal", "one"),
     ("subnormal@0", "past"),
     ("subnormal@1", "past"),
@@ -151,7 +154,7 @@ def witness_cases(problem: Problem) -> list[Case]:
     for number, (recipe, shape) in enumerate(PLAN):
         if recipe == "special" and not special:
             continue
-        if shape in (*STRETCHED, "powers", "one") and shape not in shapes:
+        if shape in (*STRETCHED, "powers", "one", "rest") and shape not in shapes:
             continue
         if problem.family not in ONLY.get((recipe, shape), (problem.family,)):
             continue
@@ -186,11 +189,16 @@ def _drawn(problem: Problem) -> list[Case]:
 def witness_shapes(problem: Problem) -> dict[str, dict[str, int]]:
     """The witness shapes that are legal, by name; "above" is always there (the audit lengths where nothing else is legal)."""
     used = _used(problem)
-    found = {shape: {name: _length(axis, used[name], shape) for name, axis in problem.axes.items()} for shape in SHAPES}
+    by_axis = [shape for shape in SHAPES if shape != "rest"]
+    found = {
+        shape: {name: _length(axis, used[name], shape) for name, axis in problem.axes.items()} for shape in by_axis
+    }
     if single := _single(problem):
         found["one"] |= single
     else:
         del found["one"]
+    if rest := _rest(problem, used):
+        found["rest"] = rest
     found |= stretched(problem, found["small"], REACH, lambda name, wanted: _unused(problem, used, name, wanted))
     found |= {shape: _apart(problem, used, found[shape]) for shape in UNEQUAL}
     if problem.family in TILED:
@@ -203,6 +211,19 @@ def _single(problem: Problem) -> dict[str, int]:
     """The last axis of a row that may have one element, with it."""
     rows = [name for name, axis in problem.axes.items() if axis.kind != "batch" and 1 in axis.odd]
     return dict.fromkeys(rows[-1:], 1)
+
+
+def _rest(problem: Problem, used: dict[str, set[int]]) -> dict[str, int]:
+    """Lengths of "rest"; none where an axis has no room for them."""
+    free = [name for name in problem.axes if step_of(problem.axes[name])]
+    if len(free) < 2:
+        return {}
+    longest = max(reversed(free), key=lambda name: problem.axes[name].official)
+    rows = next(name for name in free if name != longest)
+    pair = dict(zip((rows, longest), REST, strict=True))
+    fits = all(step_of(problem.axes[name]) == 1 and length not in used[name] for name, length in pair.items())
+    room = all(1 in problem.axes[name].odd for name in free if name not in pair)
+    return problem.audit_axes() | dict.fromkeys(free, 1) | pair if fits and room else {}
 
 
 def _used(problem: Problem) -> dict[str, set[int]]:
