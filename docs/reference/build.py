@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 
 from truekernel import mutation
-from truekernel.audit import setup
+from truekernel.audit import searching
 from truekernel.audit.summary import SCHEMA_VERSION, ReplayResult, Summary
 from truekernel.cases import grammar, least, recipes, stretched, wide, witness
 from truekernel.checkers import truekernel as our_checker
@@ -224,7 +224,7 @@ def recipe_strings() -> str:
         *_plan(our_checker.PLAN),
         "",
         "The witness search, in order; special values and subnormal tensors only where a problem has a place for them. On shapes of many elements, special values are for mutants of the classes "
-        + f"{', '.join(setup.NUMERIC)}, other orders of threads and stale memory for all others:",
+        + f"{', '.join(searching.NUMERIC)}, other orders of threads and stale memory for all others:",
         "",
         *_plan(witness.PLAN),
         "",

@@ -18,47 +18,23 @@ from truekernel.audit.builds import Build
 from truekernel.audit.callables import Opinions, ask
 from truekernel.audit.gates import case_gates, without_invalid
 from truekernel.audit.records import CaseGate, CaseRecord, HonestRecord, ProblemRecord, SuiteEntry
+from truekernel.audit.searching import concerns, costly_requests, search_requests
 from truekernel.audit.vacuity import vacuous_pairs
 from truekernel.cases.grammar import parse_recipe
-from truekernel.cases.stretched import TILED, is_costly
-from truekernel.cases.witness import witness_cases, witness_shapes
+from truekernel.cases.witness import witness_cases
 from truekernel.checkers import Checker
 from truekernel.corpus.kernelbench.binding import NotBoundError, verify
 from truekernel.errors import BadInputError, PlanError
 from truekernel.execution.backend import Compiled
 from truekernel.export import Subject
-from truekernel.model import Case, Configuration, Execution, Outcome, Problem, Program
+from truekernel.model import Case, Execution, Outcome, Problem, Program
 from truekernel.numerics import statistics, with_spread
 from truekernel.trial.devices import Cpu, Device, Source
 from truekernel.trial.gate import full_gate, wrong
 from truekernel.trial.honest import HonestVariant, honest_variants
-from truekernel.trial.stage import Plans, Request, Stage, requests_for
+from truekernel.trial.stage import Plans, Request, Stage
 from truekernel.trial.witness import HonestRange
 
-ADVERSARIAL: tuple[Configuration, ...] = (
-    Configuration("reverse"),
-    Configuration("warp_greedy"),
-)
-"""Schedules, besides that of a GPU, under which the witness search looks for faults of synchronisation. Among 12,623 witnessed mutants none fell to another order alone."""
-ADVERSARIAL_CASES = 4
-"""The witness search tries adversarial schedules on its first cases only ..."""
-ADVERSARIAL_SHAPES: dict[str, tuple[str, ...]] = {
-    "eight": ("reverse",),
-    "long": ("reverse", "warp_greedy"),
-    "many": ("warp_greedy",),
-}
-"""... and on these: rows that end within a warp, the longest rows, where loops over tiles go round more than once, and more rows than a block of threads takes. (Tiled families go over their tiles on short axes as well: none of their
-mutants fell to it.)"""
-STALE = Configuration(fill="stale")
-"""Memory that nobody has written holds what an allocator left, where it otherwise holds poison, which may happen to be what a kernel forgets to write."""
-STALE_CASES = 1
-"""The witness search tries stale memory on its first case ..."""
-STALE_SHAPES = ("broad",)
-"""... and on these, where outputs fill several blocks. (On "crowd" none of a thousand mutants fell to it.)"""
-NUMERIC = ("arithmetic", "precision", "semantic")
-"""Classes of faults in what is computed; in all others the fault is in which elements, threads or memory take part."""
-ORDINARY = ("normal", "uniform", "special")
-"""Base recipes in which each element matters."""
 _OK = Outcome("ok")
 RESEEDED = 1 << 30
 """Added to the seeds of a uniform suite, modulo 2^31, to ask what other seeds would have caught."""
@@ -126,14 +102,8 @@ class ProblemSetup:
     def search(self, rule_class: str) -> list[Request]:
         """What the witness search executes of a mutant of this class, in order: all requests but costly ones of special values, which are for faults in what is computed, and costly ones
         under another order of threads or on stale memory, which are for all others."""
-        return [r for r in self.witness_requests if r not in self.costly or self._concerns(r, rule_class in NUMERIC)]
-
-    def _concerns(self, request: Request, numeric: bool) -> bool:
-        case_id, configuration = request
-        recipe = parse_recipe(self.stage.prepared[case_id].case.recipe)
-        if configuration != Configuration():
-            return not numeric
-        return numeric or (recipe.base in ORDINARY and not recipe.offset)
+        cases = {case_id: prepared.case for case_id, prepared in self.stage.prepared.items()}
+        return [r for r in self.witness_requests if r not in self.costly or concerns(cases[r[0]], r[1], rule_class)]
 
     def suite_requests(self, checker: str) -> list[Request]:
         """What one checker executes."""
@@ -196,10 +166,6 @@ def _cases(problem: Problem, checkers: Mapping[str, Checker], device: Device) ->
         cases += [(case, suite[number - 1] if number else None) for number, case in enumerate(suite)]
     cases += [(case, None) for case in witnesses]
     stage = Stage(device.runner(), problem, cases, _tolerances(checkers))
-    adversarial = [configuration for configuration in ADVERSARIAL if configuration.schedule in device.schedules]
-    search = requests_for(witnesses, [Configuration()]) + requests_for(witnesses[:ADVERSARIAL_CASES], adversarial)
-    search += requests_for(witnesses[:STALE_CASES], [STALE])
-    search += _on_shapes(problem, witnesses, adversarial)
     return ProblemSetup(
         problem,
         device,
@@ -207,21 +173,9 @@ def _cases(problem: Problem, checkers: Mapping[str, Checker], device: Device) ->
         stage,
         suites,
         _union(checkers, suites, device),
-        search,
+        search_requests(problem, witnesses, device),
         {name: requests_of(checkers[name], others[name], device) for name in others},
     )
-
-
-def _on_shapes(problem: Problem, witnesses: Sequence[Case], adversarial: Sequence[Configuration]) -> list[Request]:
-    """The adversarial requests and those on stale memory that some shapes have besides: of each shape, its first case."""
-    shapes = witness_shapes(problem)
-    first = {case.axes: case for case in reversed(witnesses)}
-    cases = {shape: first[axes] for shape in shapes if (axes := tuple(sorted(shapes[shape].items()))) in first}
-    found = [(cases[shape].id, STALE) for shape in STALE_SHAPES if shape in cases]
-    for shape, schedules in ADVERSARIAL_SHAPES.items() if problem.family not in TILED else ():
-        if shape in cases and cases[shape] not in witnesses[:ADVERSARIAL_CASES]:
-            found += [(cases[shape].id, c) for c in adversarial if c.schedule in schedules]
-    return found
 
 
 def _union(checkers: Mapping[str, Checker], suites: Mapping[str, Sequence[Case]], device: Device) -> list[Request]:
@@ -283,7 +237,8 @@ def _honest(setup: ProblemSetup, mutated: Sequence[Program]) -> None:
         ):
             raise _refusal(setup, program.name, fault)
     stage.set_spreads(_spreads(setup, [b for b in built if b[0].role == "panel"], kept))
-    setup.costly = _costly(setup)
+    cases = {case_id: prepared.case for case_id, prepared in stage.prepared.items()}
+    setup.costly = costly_requests(setup.problem, cases, setup.witness_requests) - set(setup.requests)
     cheap = [request for request in everything if request not in setup.costly]
     good: list[dict[Request, Execution]] = []
     for variant, library, plans in built:
@@ -313,14 +268,6 @@ def _honest(setup: ProblemSetup, mutated: Sequence[Program]) -> None:
     for request in cheap:
         setup.ranges[request] = HonestRange.of(executions[request] for executions in good)
     setup.honest.append(_eager(setup))
-
-
-def _costly(setup: ProblemSetup) -> frozenset[Request]:
-    """Requests of the witness search alone on cases of many elements."""
-    needed = set(setup.requests)
-    cases = {case_id: prepared.case for case_id, prepared in setup.stage.prepared.items()}
-    found = (r for r in setup.witness_requests if r not in needed and is_costly(setup.problem, cases[r[0]].lengths))
-    return frozenset(found)
 
 
 def _refusal(setup: ProblemSetup, program: str, why: str) -> BadInputError:
