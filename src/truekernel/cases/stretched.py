@@ -31,26 +31,40 @@ EDGE = 8
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How long. `block`: more than the 256 threads of a block; `many`: elements of the largest tensor of "many", where rows are as long, of "plane" and of "tower"; `row`: more than a block takes at four elements a thread, and than the slack holds; `rows`: more than 1024 blocks of eight warps have, a warp for each; `blocks`: more than a grid that is cut at 512, a block for each; `heads`: of "crowd" for attention; `slack`: more floats than the 4 KiB of slack beside a buffer hold, so that one for each row shows; `head`: the same for a head's elements, of which programs keep several rows in shared memory; `channels`: so many that two filters of three taps reach beyond it; `elements`: of the largest tensor of "long";
-    `looping`: the same for "long" in families of `LOOPING`, more than a grid of 1280 blocks takes at four elements a thread; `outputs`: of "lone" and "vast", more than a grid of 4096 blocks covers; `pixels`: outputs of an image of a convolution; `tile`: rows of a matrix product whose other side is long; `tiles`: more than 256 tiles of 32, and
-    `operations` that tiled families may cost."""
+    """How long axes of the shapes are."""
 
     block: int = 264
+    """More than the 256 threads of a block."""
     row: int = 1100
+    """More than a block takes at four elements a thread, and than the slack holds."""
     many: int = 300_000
+    """Elements of the largest tensor of "many", where rows are long too, of "plane" and of "tower"."""
     rows: int = 8200
+    """More than 1024 blocks of eight warps have, a warp for each."""
     blocks: int = 530
+    """More than a grid that is cut at 512, a block for each."""
     heads: int = 60
+    """Of "crowd" for attention."""
     slack: int = 1100
+    """More floats than the 4 KiB of slack beside a buffer hold, so that one for each row shows."""
     head: int = 600
+    """The same for a head's elements, of which programs keep several rows in shared memory."""
     channels: int = 200
+    """So many that two filters of three taps reach beyond the slack."""
     elements: int = 300_000
+    """Of the largest tensor of "long"."""
     looping: int = 1_400_000
+    """The same in families of `LOOPING`: more than a grid of 1280 blocks takes at four elements a thread."""
     outputs: int = 1_060_000
+    """Of "lone" and "vast": more than a grid of 4096 blocks covers."""
     pixels: int = 70_000
+    """Outputs of an image of a convolution."""
     tile: int = 10
+    """Rows of a matrix product whose other side is long."""
     tiles: int = 8300
+    """More than 256 tiles of 32."""
     operations: float = 2e6
+    """That tiled families may cost."""
 
 
 Length = Callable[[str, int], int]
@@ -58,8 +72,7 @@ Length = Callable[[str, int], int]
 
 
 def stretched(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, dict[str, int]]:
-    """Those of these shapes that a problem has, by name. `few`: lengths of the other axes. "many": batch axes longer than a block, and the longest row axis longer still where that is not too much; "broad": feature axes longer than a block, or the last spatial axis where there are none; "long": one axis within a row so long that a thread takes hundreds of elements, and a
-    grid hundreds of blocks; "deep": the inner axis of matrix products, attention and convolutions of that kind; "broadest": the last feature axis, or spatial one, so long that one element for each is more than the slack, or a head's elements; "lone": as few rows as may be, longer still, in families whose rows need a block each; "vast": images of more outputs than a grid takes; "tower": more rows still, each longer than a block; "plane": more rows than a block has threads, each longer than a block takes in vectors of four; "crowd": as many rows of a few elements as `rows` in families of `LOOPING`, as `blocks` in others but tiled and pooling ones, and for attention more heads at the audit lengths."""
+    """Those of these shapes that a problem has, by name. `few`: lengths of all axes that are not stretched."""
     found = {
         "many": _many(problem, few, reach, length),
         "broad": _broad(problem, few, reach, length),
@@ -84,6 +97,7 @@ def is_costly(problem: Problem, axes: Mapping[str, int]) -> bool:
 
 
 def _many(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
+    """Batch axes longer than a block, and the longest row axis longer still where that is not too much."""
     free = _free(problem)
     batches = [name for name in free if problem.axes[name].kind == "batch"]
     found = {**few, **{name: length(name, _whole(problem, name, reach.block)) for name in batches}}
@@ -97,6 +111,7 @@ def _many(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length
 
 
 def _broad(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
+    """Feature axes longer than a block, or the last spatial axis where there are none."""
     free = _free(problem)
     features = [name for name in free if problem.axes[name].kind == "feature"]
     names = features or [name for name in free if problem.axes[name].kind == "spatial"][-1:]
@@ -109,6 +124,7 @@ def _broad(problem: Problem, few: Mapping[str, int], reach: Reach, length: Lengt
 
 
 def _long(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
+    """One axis within a row so long that a thread takes hundreds of elements, and a grid hundreds of blocks."""
     free = _free(problem)
     kind = TILED.get(problem.family)
     free = [name for name in free if problem.axes[name].kind == kind] or free
@@ -125,6 +141,7 @@ def _long(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length
 
 
 def _deep(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
+    """The inner axis of matrix products, attention and convolutions long in the same way."""
     inner = [name for name in _free(problem) if problem.axes[name].kind == "reduction"]
     if problem.family not in TILED or not inner:
         return dict(few)
@@ -146,7 +163,7 @@ def _with_rows(problem: Problem, few: Mapping[str, int], longest: str, reach: Re
 def _rectangle(
     problem: Problem, few: Mapping[str, int], reach: Reach, length: Length, *, rows: int, row: int
 ) -> dict[str, int]:
-    """At least `rows` of a batch axis, and the longest row axis at least `row`."""
+    """At least `rows` of a batch axis, and the longest row axis at least `row`: "plane" has rows of whole vectors, "tower" more of them."""
     free = _free(problem)
     batches = [name for name in free if problem.axes[name].kind == "batch"]
     others = [name for name in free if name not in batches]
@@ -161,6 +178,7 @@ def _rectangle(
 
 
 def _lone(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
+    """As few rows as may be, longer than in "long", in families whose rows need a block each."""
     free = _free(problem)
     rows = [name for name in free if problem.axes[name].kind != "batch"]
     if problem.family in (*TILED, *LOOPING, "pooling") or not rows:
@@ -180,6 +198,7 @@ def _lone(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length
 
 
 def _vast(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
+    """Images of more outputs than a grid takes."""
     free = _free(problem)
     sides = [name for name in free if problem.axes[name].kind == "spatial"]
     if problem.family not in ("pooling", "convolution") or len(sides) < 2:
@@ -192,6 +211,7 @@ def _vast(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length
 
 
 def _broadest(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
+    """The last feature axis, or spatial one, so long that one element for each is more than the slack; of attention without features, the elements of a head."""
     free = _free(problem)
     features = [name for name in free if problem.axes[name].kind == "feature"]
     if problem.family == "attention" and not features:
@@ -202,6 +222,7 @@ def _broadest(problem: Problem, few: Mapping[str, int], reach: Reach, length: Le
 
 
 def _crowd(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
+    """Many rows of a few elements; for attention more heads at the audit lengths. Not for other tiled families, nor pooling."""
     free = _free(problem)
     batches = [name for name in free if problem.axes[name].kind == "batch"]
     if batches and problem.family == "attention":
