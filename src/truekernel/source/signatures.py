@@ -109,12 +109,16 @@ def _template_arguments(expression: str) -> list[str]:
     """`k<f<1, 2>, float>` gives ["f<1, 2>", "float"]."""
     if "<" not in expression:
         return []
-    inner = expression[expression.index("<") + 1 : expression.rindex(">")]
-    pieces, depth = [""], 0
-    for letter in inner:
+    return pieces(expression[expression.index("<") + 1 : expression.rindex(">")])
+
+
+def pieces(text: str) -> list[str]:
+    """What commas outside brackets divide: `f<1, 2>, float` gives ["f<1, 2>", "float"]."""
+    found, depth = [""], 0
+    for letter in text:
         depth += (letter in "<([") - (letter in ">)]")
         if letter == "," and depth == 0:
-            pieces.append("")
+            found.append("")
         else:
-            pieces[-1] += letter
-    return [piece.strip() for piece in pieces if piece.strip()]
+            found[-1] += letter
+    return [piece.strip() for piece in found if piece.strip()]

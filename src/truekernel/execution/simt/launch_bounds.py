@@ -7,6 +7,8 @@ import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from truekernel.source.signatures import pieces
+
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _BOUNDS = re.compile(r"\b__launch_bounds__\s*\(")
 _DEFINED = re.compile(
@@ -43,7 +45,7 @@ def launch_bounds(source: str, kernels: Sequence[str]) -> list[int]:
 def _bound(kernel: str, bounded: Mapping[str, tuple[str, list[str]]], constants: Mapping[str, str]) -> int:
     own, _, arguments = kernel.partition("<")
     expression, parameters = bounded.get(own.rpartition("::")[2].strip(), ("", []))
-    given = _pieces(arguments.rpartition(">")[0])
+    given = pieces(arguments.rpartition(">")[0])
     known = dict(constants)
     for position, parameter in enumerate(parameters):
         declared, _, default = parameter.partition("=")
@@ -57,19 +59,7 @@ def _template_parameters(before: str) -> list[str]:
     """Declarations of the parameters of the template that the declaration at the end of this text belongs to."""
     head = before[max(before.rfind(end) for end in ";}") + 1 :]
     match = _TEMPLATE.search(head)
-    return _pieces(match[1]) if match else []
-
-
-def _pieces(text: str) -> list[str]:
-    """What commas outside brackets divide."""
-    found, depth = [""], 0
-    for letter in text:
-        depth += (letter in "(<[") - (letter in ")>]")
-        if letter == "," and depth == 0:
-            found.append("")
-        else:
-            found[-1] += letter
-    return [piece.strip() for piece in found if piece.strip()]
+    return pieces(match[1]) if match else []
 
 
 def _first_argument(text: str, start: int) -> tuple[str, int]:
