@@ -68,6 +68,7 @@ int main() {
           if (!f || fread(tk_arena_pristine(arena, uint32_t(i)), 1, buffers[i].nbytes, f) != buffers[i].nbytes) return 1;
           fclose(f);
         }
+        if (tk_arena_seal(arena)) return 1;
       }
       launches.emplace_back();
       Launch &l = launches.back();

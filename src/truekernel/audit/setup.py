@@ -76,6 +76,9 @@ class ProblemSetup:
     gates: tuple[CaseGate, ...] = ()
     vacuous: tuple[Any, ...] = ()
     official_note: dict[str, str] = field(default_factory=dict)
+    _searches: dict[str, list[Request]] = field(default_factory=dict)
+    _series: dict[Request, int] = field(default_factory=dict)
+    """Both are worked out when they are first asked for, which is when cases and suites are final."""
 
     def __enter__(self) -> ProblemSetup:
         return self
@@ -102,8 +105,14 @@ class ProblemSetup:
     def search(self, rule_class: str) -> list[Request]:
         """What the witness search executes of a mutant of this class, in order: all requests but costly ones of special values, which are for faults in what is computed, and costly ones
         under another order of threads or on stale memory, which are for all others."""
-        cases = {case_id: prepared.case for case_id, prepared in self.stage.prepared.items()}
-        return [r for r in self.witness_requests if r not in self.costly or concerns(cases[r[0]], r[1], rule_class)]
+        if rule_class not in self._searches:
+            prepared = self.stage.prepared
+            self._searches[rule_class] = [
+                request
+                for request in self.witness_requests
+                if request not in self.costly or concerns(prepared[request[0]].case, request[1], rule_class)
+            ]
+        return self._searches[rule_class]
 
     def suite_requests(self, checker: str) -> list[Request]:
         """What one checker executes."""
@@ -111,8 +120,11 @@ class ProblemSetup:
 
     def series(self, requests: Sequence[Request]) -> list[int]:
         """For each request the checkers whose suites hold it, as bits in the order of `checkers`."""
-        suites = [set(self.suite_requests(name)) for name in self.checkers]
-        return [sum(1 << k for k, suite in enumerate(suites) if request in suite) for request in requests]
+        if not self._series:
+            for k, name in enumerate(self.checkers):
+                for request in self.suite_requests(name):
+                    self._series[request] = self._series.get(request, 0) | 1 << k
+        return [self._series.get(request, 0) for request in requests]
 
     @property
     def record(self) -> ProblemRecord:

@@ -36,15 +36,11 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Plans:
-    """A plan source's launch plans by case id. `digest`: hash of all of them, part of a mutant's identity."""
+    """A plan source's launch plans by case id. `digest`: hash of all of them, part of a mutant's identity; `kernels`: distinct kernel name expressions over all cases."""
 
     by_case: Mapping[str, LaunchPlan]
     digest: str
-
-    @property
-    def kernels(self) -> tuple[str, ...]:
-        """Distinct kernel name expressions over all cases."""
-        return tuple(dict.fromkeys(kernel for plan in self.by_case.values() for kernel in plan.kernels))
+    kernels: tuple[str, ...]
 
 
 Request = tuple[str, Configuration]
@@ -96,7 +92,8 @@ class Stage:
                 by_axes[axes] = recorder.trace(plan_source, signatures, self.problem, dict(axes))
             traced[case_id] = by_axes[axes]
         digest = hashlib.sha256(repr(sorted(by_axes.items())).encode()).hexdigest()[:16]
-        return Plans(traced, digest)
+        kernels = tuple(dict.fromkeys(kernel for plan in by_axes.values() for kernel in plan.kernels))
+        return Plans(traced, digest, kernels)
 
     def set_spreads(self, spreads: Mapping[str, Sequence[torch.Tensor]]) -> None:
         """Give cases the honest panel's spread (one float64 tensor for each output); it holds from the next execution on."""
@@ -161,14 +158,15 @@ class Stage:
             tolerances=self.tolerances,
             **more,
         )
-        named = [replace(e, case_id=e.case_id.rpartition(":")[2]) for e in run.executions]
+        named = [_of_case(execution) for execution in run.executions]
         return list(zip(named, run.outputs, strict=True))
 
     def _limit(self, request: Request) -> float:
         """CPU seconds; sanitised executions take several times a plain one's."""
         case_id, configuration = request
-        plain = self._seconds.get((case_id, replace(configuration, checked=False)), 1.0)
-        return max(LEAST_CPU_SECONDS, CPU_FACTOR * plain) * (CHECKED_FACTOR if configuration.checked else 1.0)
+        if configuration.checked:
+            return self._limit((case_id, replace(configuration, checked=False))) * CHECKED_FACTOR
+        return max(LEAST_CPU_SECONDS, CPU_FACTOR * self._seconds.get(request, 1.0))
 
     def time_limits(self, requests: Sequence[Request], executions: Sequence[Execution]) -> None:
         """Take the original's executions as the measure of timeouts, largest where several programs tell."""
@@ -205,6 +203,13 @@ class Stage:
     def _forget(self, digest: str, case_id: str) -> None:
         self.server.forget(f"{digest}:{case_id}")
         self._defined.discard((digest, case_id))
+
+
+def _of_case(e: Execution) -> Execution:
+    """An execution under its case's id, where the server knows the case by plans and id."""
+    return Execution(
+        e.case_id.rpartition(":")[2], e.configuration, e.outcome, e.statistics, e.output_hash, e.hazards
+    )  # `replace` takes several times as long
 
 
 def requests_for(cases: Iterable[Case], configurations: Sequence[Configuration]) -> list[Request]:

@@ -15,6 +15,8 @@ from truekernel.execution.simt.work import work_path
 
 CPU_SECONDS = 60
 """A compilation that needs more (endless template recursion) is ended."""
+_HUGE_PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+"""Compilers allocate in huge pages, of which a child of a compile server touches few."""
 
 
 def run_tool(command: Sequence[str], *, seconds: float = 2 * CPU_SECONDS) -> tuple[int, str]:
@@ -96,7 +98,7 @@ class CompileServer:
             return None
         if self._process is not None and self._owner == os.getpid() and self._process.poll() is None:
             return self._process
-        environment = {**os.environ, "LD_PRELOAD": str(self._preload), "LD_BIND_NOW": "1"}
+        environment = {**os.environ, "LD_PRELOAD": str(self._preload), "LD_BIND_NOW": "1", **_HUGE_PAGES}
         try:
             process = subprocess.Popen(
                 [self._program],

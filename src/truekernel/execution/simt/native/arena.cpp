@@ -1,6 +1,9 @@
 // Device buffers. Initial contents live in a memory file that the server fills; a child maps it copy-on-write, so that going
-// back to them means dropping the pages it wrote.
+// back to them means dropping the pages it wrote. The server itself maps no buffer: each mapping would cost every fork a microsecond,
+// and a problem has thousands.
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -37,8 +40,10 @@ struct tk_arena {
   Buffer *buffers;
   char *reservation;
   size_t reserved;
-  char *pristine;  // the whole file, writable, in the server only
+  int file;
   size_t file_size;
+  char *pristine;  // the whole file, writable, in the server until it is sealed
+  bool mapped;     // in this process
   uint8_t *unlocked;        // an input that may be written now
   int64_t *first_write;     // offset of the first write to an input, or -1
 };
@@ -113,10 +118,9 @@ extern "C" tk_arena *tk_arena_create(const tk_buffer_spec *specs, uint32_t count
     span += buffer.mapped + kGap;
   }
   arena->reserved = span + 2 * kFar;
-  const int file = memfd_create("truekernel-arena", MFD_CLOEXEC);
-  if (file < 0 || ftruncate(file, off_t(arena->file_size + kPage)) != 0) {
+  arena->file = memfd_create("truekernel-arena", MFD_CLOEXEC);
+  if (arena->file < 0 || ftruncate(arena->file, off_t(arena->file_size + kPage)) != 0) {
     const int why = errno;
-    if (file >= 0) close(file);
     tk_arena_destroy(arena);
     errno = why;
     return nullptr;
@@ -124,9 +128,8 @@ extern "C" tk_arena *tk_arena_create(const tk_buffer_spec *specs, uint32_t count
   arena->reservation = static_cast<char *>(
       mmap(nullptr, arena->reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
   arena->pristine = static_cast<char *>(
-      mmap(nullptr, arena->file_size + kPage, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0));
+      mmap(nullptr, arena->file_size + kPage, PROT_READ | PROT_WRITE, MAP_SHARED, arena->file, 0));
   if (arena->reservation == MAP_FAILED || arena->pristine == MAP_FAILED) {
-    close(file);
     tk_arena_destroy(arena);
     errno = ENOMEM;
     return nullptr;
@@ -136,17 +139,26 @@ extern "C" tk_arena *tk_arena_create(const tk_buffer_spec *specs, uint32_t count
   char *next = arena->reservation + kFar;
   for (uint32_t i = 0; i < count; ++i) {
     Buffer &buffer = arena->buffers[i];
-    const int protection = PROT_READ | (is_protected_input(buffer) ? 0 : PROT_WRITE);
-    buffer.mapping = static_cast<char *>(
-        mmap(next, buffer.mapped, protection, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file, off_t(buffer.file_offset)));
+    buffer.mapping = next;
     next += buffer.mapped + kGap;
     char *contents = arena->pristine + buffer.file_offset;
     memset(contents, canary_of(i), buffer.mapped);
     memset(contents + buffer.before(), (buffer.role & 15) == TK_ZEROED ? 0 : 0xFF, buffer.nbytes);
     arena->first_write[i] = -1;
   }
-  close(file);
   return arena;
+}
+
+extern "C" int tk_arena_seal(tk_arena *arena) {
+  char path[64];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", arena->file);
+  const int read_only = open(path, O_RDONLY | O_CLOEXEC);
+  if (read_only < 0) return -1;
+  munmap(arena->pristine, arena->file_size + kPage);
+  arena->pristine = nullptr;
+  close(arena->file);
+  arena->file = read_only;
+  return 0;
 }
 
 extern "C" void *tk_arena_pristine(tk_arena *arena, uint32_t buffer) {
@@ -161,14 +173,26 @@ extern "C" void tk_arena_destroy(tk_arena *arena) {
   if (!arena) return;
   if (arena->reservation && arena->reservation != MAP_FAILED) munmap(arena->reservation, arena->reserved);
   if (arena->pristine && arena->pristine != MAP_FAILED) munmap(arena->pristine, arena->file_size + kPage);
+  if (arena->file >= 0) close(arena->file);
   free(arena->buffers);
   free(arena->unlocked);
   free(arena->first_write);
   free(arena);
 }
 
+static void map_buffers(tk_arena *arena) {
+  for (uint32_t i = 0; i < arena->count; ++i) {
+    const Buffer &buffer = arena->buffers[i];
+    const int protection = PROT_READ | (is_protected_input(buffer) ? 0 : PROT_WRITE), flags = MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE;
+    if (mmap(buffer.mapping, buffer.mapped, protection, flags, arena->file, off_t(buffer.file_offset)) == MAP_FAILED)
+      fail(TK_INFRASTRUCTURE, {}, "no memory for the buffers of a case");
+  }
+  arena->mapped = true;
+}
+
 extern "C" void tk_arena_reset(tk_arena *arena) {
   active_arena = arena;
+  if (!arena->mapped) return map_buffers(arena);
   for (uint32_t i = 0; i < arena->count; ++i) {
     const Buffer &buffer = arena->buffers[i];
     if (is_protected_input(buffer)) {

@@ -31,7 +31,7 @@
 //   at namespace or block scope, with attributes (__align__(n), alignas(n), __attribute__) before or after __shared__.
 //
 // Life of a process tree:
-//   server: tk_initialise(); tk_module_open(); tk_arena_create() + fill tk_arena_pristine(); fork per variant
+//   server: tk_initialise(); tk_module_open(); tk_arena_create() + fill tk_arena_pristine() + tk_arena_seal(); fork per variant
 //   child:  tk_begin_child(); tk_set_variant(v); for each execution { tk_arena_reset(); tk_module_reset(); tk_begin_execution();
 //           tk_launch() for each launch; tk_arena_check(); statistics; write results to the pipe } ; tk_child_exit()
 //   Any fault ends the child: the runtime writes ONE tk_report to report_fd in one write() and exits with TK_EXIT_REPORTED.
@@ -153,7 +153,9 @@ typedef struct tk_buffer_spec {
 tk_arena *tk_arena_create(const tk_buffer_spec *specs, uint32_t count);
 // The server's writable view of a buffer's initial contents: what every reset brings back. Fill it before forking.
 void *tk_arena_pristine(tk_arena *, uint32_t buffer);
-// The address that kernels get, valid in the server and its children. In the server read it, never write to it.
+// In the server, when all is filled: nobody can change the contents from now on. -1 with errno when it can't be done.
+int tk_arena_seal(tk_arena *);
+// The address that kernels get, in any child; the buffer is there from the child's first reset on.
 void *tk_arena_address(const tk_arena *, uint32_t buffer);
 uint64_t tk_arena_size(const tk_arena *, uint32_t buffer);
 void tk_arena_destroy(tk_arena *);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -221,6 +222,11 @@ void run_variants() {
 int main() {
   using namespace server;
   signal(SIGPIPE, SIG_IGN);
+  rlimit files;  // up to three stay open for each case
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
   if (tk_initialise()) {
     fail(std::string("the runtime could not reserve memory: ") + std::strerror(errno));
     return 1;

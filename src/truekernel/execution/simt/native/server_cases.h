@@ -21,8 +21,8 @@ inline int reopen_read_only(int file) {
   return open(path.c_str(), O_RDONLY | O_CLOEXEC);
 }
 
-// Memory that is filled once and read-only from then on, here and in every child. It is shared, so that a fork copies no page tables for
-// it, and mapped through a read-only descriptor, so that no child can make it writable again.
+// Memory that is filled once and then read by children that map it: through a read-only descriptor, so that none can make it writable
+// again. Here only its addresses are kept.
 class Frozen {
  public:
   Frozen() = default;
@@ -42,13 +42,19 @@ class Frozen {
     if (!data_) clear();
     return data_;
   }
-  void freeze() {
-    if (!data_) return;
+  // False, with errno, when it can't be done.
+  bool freeze() {
+    if (!data_) return true;
     const int file = reopen_read_only(file_);
-    if (file < 0 || mmap(data_, size_, PROT_READ, MAP_SHARED | MAP_FIXED, file, 0) == MAP_FAILED) mprotect(data_, size_, PROT_READ);
-    if (file >= 0) close(file);
+    if (file < 0) return false;
     close(file_);
-    file_ = -1;
+    file_ = file;
+    return mmap(data_, size_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
+  }
+  // In a child: have the contents at the address that `reserve` gave. False without memory.
+  bool map() {
+    mapped_ = mapped_ || !data_ || mmap(data_, size_, PROT_READ, MAP_SHARED | MAP_FIXED, file_, 0) != MAP_FAILED;
+    return mapped_;
   }
   const char *data() const { return data_; }
 
@@ -63,6 +69,7 @@ class Frozen {
   char *data_ = nullptr;
   size_t size_ = 0;
   int file_ = -1;
+  bool mapped_ = false;
 };
 
 struct Arg {
@@ -164,7 +171,6 @@ inline void take_outputs(Case &c) {
     compared.spread = reinterpret_cast<double *>(next(sizes[k].spread));
     compared.ties = reinterpret_cast<double *>(next(sizes[k].ties));
   }
-  c.references.freeze();
 }
 
 inline void take_stale(Case &c) {
@@ -178,7 +184,6 @@ inline void take_stale(Case &c) {
   }
   char *base = c.stale_bytes.reserve(total);
   for (auto &stale : c.stale) read_exact(base + stale.at, stale.nbytes);
-  c.stale_bytes.freeze();
 }
 
 inline void define_case() {
@@ -205,7 +210,7 @@ inline void define_case() {
   take_launches(c);
   take_outputs(c);
   take_stale(c);
-  if (!c.arena) {
+  if (!c.arena || tk_arena_seal(c.arena) || !c.references.freeze() || !c.stale_bytes.freeze()) {
     const std::string why = std::strerror(errno);
     cases.erase(key);
     return fail("no memory for the buffers of a case: " + why);

@@ -57,17 +57,21 @@ inline uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t n) {
   return mix(hash ^ last ^ (uint64_t(n) << 56));
 }
 
-[[noreturn]] inline void refuse(uint32_t tag, uint32_t launch, const std::string &why) {
+[[noreturn]] inline void end_with(uint32_t status, uint32_t tag, uint32_t launch, const std::string &message) {
   tk_report report{};
   report.magic = TK_REPORT_MAGIC;
   report.size = sizeof report;
-  report.status = TK_TRAP;
+  report.status = status;
   report.tag = tag;
   report.launch = launch;
   report.buffer = -1;
-  std::snprintf(report.message, sizeof report.message, "launch refused: %s", why.c_str());
+  std::snprintf(report.message, sizeof report.message, "%s", message.c_str());
   tk_deliver(&report, sizeof report);
   _exit(TK_EXIT_REPORTED);
+}
+
+[[noreturn]] inline void refuse(uint32_t tag, uint32_t launch, const std::string &why) {
+  end_with(TK_TRAP, tag, launch, "launch refused: " + why);
 }
 
 inline const tk_kernel *find_kernel(const Library &library, uint32_t member, const std::string &name) {
@@ -121,6 +125,7 @@ inline void execute(const Request &request, uint32_t tag, uint32_t member) {
   Case &c = cases.find(wanted.key)->second;
   tk_arena_reset(c.arena);
   tk_module_reset(request.library->module);
+  if (!c.references.map() || (wanted.stale && !c.stale_bytes.map())) end_with(TK_INFRASTRUCTURE, tag, 0, "no memory for the references of a case");
   if (wanted.stale) {
     for (const Stale &stale : c.stale) {
       std::memcpy(tk_arena_address(c.arena, stale.buffer), c.stale_bytes.data() + stale.at, stale.nbytes);
