@@ -12,6 +12,7 @@ from cyclopts import App, CycloptsError
 
 from truekernel.cli.audit import audit
 from truekernel.cli.audit_script import audit_script
+from truekernel.cli.bench import bench
 from truekernel.cli.check import check
 from truekernel.cli.checkers import checkers
 from truekernel.cli.doctor import doctor
@@ -33,6 +34,7 @@ COMMANDS: tuple[Callable[..., int], ...] = (
     audit,
     report,
     check,
+    bench,
     replay,
     gauntlet,
     audit_script,

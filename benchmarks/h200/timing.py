@@ -1,0 +1,185 @@
+"""How far `truekernel bench` can be trusted, measured on the GPU of this machine: a kernel against itself, and kernels that take 5 % longer by construction.
+
+    python benchmarks/h200/timing.py [--aa 100] [--five 50] [--seconds 550] [--out results/h200/timing.json]
+
+A comparison is what `truekernel bench A B` makes of two candidates: eight pairs of fresh processes. Those of a comparison start together, before any of them is timed. Kernels: chains of
+multiplications whose time is proportional to their length, from 5 us to 5 ms, and programs of the corpus at lengths near the official ones. --seconds ends the measurement early; what was measured counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import secrets
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from truekernel import corpus
+from truekernel.audit.intervals import wilson
+from truekernel.execution import cuda, recorder
+from truekernel.judge.bench.bench import Bench, Posing, posed_case
+from truekernel.judge.bench.pairs import Start
+from truekernel.judge.bench.timers import Timer
+from truekernel.judge.posing import Posed
+from truekernel.model import AxisSpec, OutputSpec, Problem, TensorSpec
+from truekernel.source import kernel_signatures
+
+PAIRS = 8
+SOURCE = """
+extern "C" __global__ void chain(const float* x, float* y, int n, int steps, float one, float zero) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  float v = x[i];
+  for (int k = 0; k < steps; ++k) v = fmaf(v, one, zero);
+  y[i] = v;
+}
+"""
+PLAN = """
+def launch(run, inputs, axes):
+    n = axes["N"]
+    y = run.empty((n,))
+    run.launch("chain", (n + 255) // 256, 256, [inputs["x"], y, n, STEPS, 1.0, 0.0])
+    return y
+"""
+CHAINS = ((1 << 14, 2000), (1 << 18, 2000), (1 << 20, 1000), (1 << 22, 2000), (1 << 24, 1000), (1 << 16, 20000))
+"""Elements and steps."""
+PROGRAMS = ("softmax_online", "layer_norm_warp", "gelu", "sum_dim", "matmul_tiled", "cumsum_tiles")
+
+
+def copied(n: int) -> Problem:
+    """A problem whose answer is its input."""
+    return Problem(
+        name="chain",
+        family="elementwise",
+        summary="a copy",
+        axes={"N": AxisSpec(n, n, "batch")},
+        inputs=(TensorSpec("x", ("N",)),),
+        outputs=(OutputSpec("y", ("N",)),),
+        reference=lambda inputs, axes: (inputs["x"].clone(),),
+        flops=lambda axes: 0.0,
+        bytes=lambda axes: 8.0 * axes["N"],
+    )
+
+
+class Pooled:
+    """A side whose processes start together."""
+
+    def __init__(self, start: Start, count: int) -> None:
+        self.timers = [start() for _ in range(count)]
+        self._left = list(self.timers)
+
+    def __call__(self) -> Timer:
+        return self._left.pop()
+
+    def close(self) -> None:
+        for timer in self.timers:
+            timer.close()
+
+
+def chain(bench: Bench, posing: Posing, steps: int) -> Start:
+    plan = recorder.trace(PLAN.replace("STEPS", str(steps)), kernel_signatures(SOURCE), posing.problem, posing.axes)
+    library = cuda.compile_single(SOURCE, plan.kernels)
+    assert isinstance(library, cuda.Library), library
+    return bench.program(library, plan)
+
+
+def program(bench: Bench, posing: Posing, name: str) -> Start:
+    found = corpus.programs()[name]
+    plan = recorder.trace(found, kernel_signatures(found.source), posing.problem, posing.axes)
+    library = cuda.compile_single(found.source, plan.kernels)
+    assert isinstance(library, cuda.Library), library
+    return bench.program(library, plan)
+
+
+def compared(bench: Bench, one: Start, other: Start) -> dict[str, Any]:
+    begun = time.monotonic()
+    sides = [Pooled(one, PAIRS), Pooled(other, PAIRS)]
+    try:
+        for timer in (*sides[0].timers, *sides[1].timers):
+            timer.ready()
+        row = bench.row("other", sides[0], sides[1], precise=True)
+    finally:
+        for side in sides:
+            side.close()
+    found = row.comparison
+    return {
+        "word": found.word if row.agree else "AMBIGUOUS",
+        "ratio": round(found.ratio, 5),
+        "low": round(found.low, 5),
+        "high": round(found.high, 5),
+        "us": round(1e6 * row.candidate_seconds, 2),
+        "agree": row.agree,
+        "rejected": row.rejected,
+        "took_s": round(time.monotonic() - begun, 2),
+    }
+
+
+def kernels() -> Iterator[tuple[str, Posing, Any]]:
+    """(name, case, how to make a side of it)."""
+    secret = secrets.token_hex(16)
+    for n, steps in CHAINS:
+        posing = posed_case(copied(n), secret)
+        yield f"chain of {steps} on {n}", posing, lambda bench, p, s=steps: chain(bench, p, s)
+    for name in PROGRAMS:
+        posing = posed_case(corpus.problems()[corpus.programs()[name].problem], secret)
+        yield name, posing, lambda bench, p, n=name: program(bench, p, n)
+
+
+def rate(hits: int, count: int) -> dict[str, Any]:
+    low, high = wilson(hits, count) if count else (0.0, 1.0)
+    return {"count": count, "hits": hits, "rate": hits / max(count, 1), "low": low, "high": high}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--aa", type=int, default=100)
+    parser.add_argument("--five", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=550.0)
+    parser.add_argument("--out", type=Path, default=Path("results/h200/timing.json"))
+    arguments = parser.parse_args()
+    end = time.monotonic() + arguments.seconds
+    info = cuda.device_info()
+    found: dict[str, Any] = {"machine": info.name, "date": datetime.now(UTC).date().isoformat(), "pairs": PAIRS, "aa": [], "five": []}
+    made = list(kernels())
+
+    def write() -> None:
+        five = found["five"]
+        right = sum(row["word"] == row["wanted"] for row in five)
+        found["aa_not_same"] = rate(sum(row["word"] != "SAME" for row in found["aa"]), len(found["aa"]))
+        found["five_percent_found"] = rate(right, len(five))
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+        arguments.out.write_text(json.dumps(found, indent=1) + "\n")
+
+    chains = [(n, s) for n, s in CHAINS]
+    share = arguments.aa / max(arguments.aa + arguments.five, 1)
+    for number in itertools.count():
+        if time.monotonic() > end or (len(found["aa"]) >= arguments.aa and len(found["five"]) >= arguments.five):
+            break
+        if len(found["five"]) >= arguments.five or (len(found["aa"]) < arguments.aa and len(found["aa"]) <= share * number):
+            name, posing, make = made[len(found["aa"]) % len(made)]
+            with Bench(Posed(posing.problem), posing, "", PAIRS) as bench:
+                start = make(bench, posing)
+                found["aa"].append({"kernel": name, **compared(bench, start, start)})
+            print("A/A", found["aa"][-1], flush=True)
+        else:
+            k = len(found["five"])
+            n, steps = chains[k // 2 % len(chains)]
+            posing = made[k // 2 % len(chains)][1]
+            slower = k % 2 == 1
+            with Bench(Posed(posing.problem), posing, "", PAIRS) as bench:
+                short, long = chain(bench, posing, steps), chain(bench, posing, steps * 105 // 100)
+                sides = (long, short) if slower else (short, long)
+                row = {"kernel": f"chain of {steps} on {n}", "wanted": "SLOWER" if slower else "FASTER", **compared(bench, *sides)}
+            found["five"].append(row)
+            print("5 %", row, flush=True)
+        write()
+    write()
+    print(json.dumps({key: found[key] for key in ("aa_not_same", "five_percent_found")}, indent=1))
+
+
+if __name__ == "__main__":
+    main()
