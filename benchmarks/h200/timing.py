@@ -13,7 +13,7 @@ import itertools
 import json
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from typing import Any
 from truekernel import corpus
 from truekernel.audit.intervals import wilson
 from truekernel.execution import cuda, recorder
-from truekernel.judge.bench.bench import Bench, Posing, posed_case
+from truekernel.judge.bench.bench import Bench
 from truekernel.judge.bench.pairs import Start
 from truekernel.judge.bench.timers import Timer
 from truekernel.judge.posing import Posed
@@ -59,8 +59,8 @@ def copied(n: int) -> Problem:
         axes={"N": AxisSpec(n, n, "batch")},
         inputs=(TensorSpec("x", ("N",)),),
         outputs=(OutputSpec("y", ("N",)),),
-        reference=lambda inputs, axes: (inputs["x"].clone(),),
-        flops=lambda axes: 0.0,
+        reference=lambda inputs, _axes: (inputs["x"].clone(),),
+        flops=lambda _axes: 0.0,
         bytes=lambda axes: 8.0 * axes["N"],
     )
 
@@ -80,16 +80,17 @@ class Pooled:
             timer.close()
 
 
-def chain(bench: Bench, posing: Posing, steps: int) -> Start:
-    plan = recorder.trace(PLAN.replace("STEPS", str(steps)), kernel_signatures(SOURCE), posing.problem, posing.axes)
+def chain(bench: Bench, steps: int) -> Start:
+    signatures, case = kernel_signatures(SOURCE), bench.case
+    plan = recorder.trace(PLAN.replace("STEPS", str(steps)), signatures, case.problem, case.axes)
     library = cuda.compile_single(SOURCE, plan.kernels)
     assert isinstance(library, cuda.Library), library
     return bench.program(library, plan)
 
 
-def program(bench: Bench, posing: Posing, name: str) -> Start:
-    found = corpus.programs()[name]
-    plan = recorder.trace(found, kernel_signatures(found.source), posing.problem, posing.axes)
+def program(bench: Bench, name: str) -> Start:
+    found, case = corpus.programs()[name], bench.case
+    plan = recorder.trace(found, kernel_signatures(found.source), case.problem, case.axes)
     library = cuda.compile_single(found.source, plan.kernels)
     assert isinstance(library, cuda.Library), library
     return bench.program(library, plan)
@@ -101,7 +102,7 @@ def compared(bench: Bench, one: Start, other: Start) -> dict[str, Any]:
     try:
         for timer in (*sides[0].timers, *sides[1].timers):
             timer.ready()
-        row = bench.row("other", sides[0], sides[1], precise=True)
+        row = bench.row("other", sides[0], sides[1])
     finally:
         for side in sides:
             side.close()
@@ -118,15 +119,21 @@ def compared(bench: Bench, one: Start, other: Start) -> dict[str, Any]:
     }
 
 
-def kernels() -> Iterator[tuple[str, Posing, Any]]:
-    """(name, case, how to make a side of it)."""
-    secret = secrets.token_hex(16)
-    for n, steps in CHAINS:
-        posing = posed_case(copied(n), secret)
-        yield f"chain of {steps} on {n}", posing, lambda bench, p, s=steps: chain(bench, p, s)
+class Kernel:
+    """A kernel and the case that it is timed on, whose references are made once."""
+
+    def __init__(self, title: str, problem: Problem, make: Callable[[Bench], Start]) -> None:
+        self.title, self.make = title, make
+        self.bench = Bench(Posed(problem), "", secrets.token_hex(16), PAIRS)
+
+
+def kernels() -> list[Kernel]:
+    """All that are compared with themselves."""
+    made = [Kernel(f"chain of {s} on {n}", copied(n), lambda bench, s=s: chain(bench, s)) for n, s in CHAINS]  # type: ignore[misc]
     for name in PROGRAMS:
-        posing = posed_case(corpus.problems()[corpus.programs()[name].problem], secret)
-        yield name, posing, lambda bench, p, n=name: program(bench, p, n)
+        problem = corpus.problems()[corpus.programs()[name].problem]
+        made.append(Kernel(name, problem, lambda bench, n=name: program(bench, n)))  # type: ignore[misc]
+    return made
 
 
 def rate(hits: int, count: int) -> dict[str, Any]:
@@ -143,7 +150,13 @@ def main() -> None:
     arguments = parser.parse_args()
     end = time.monotonic() + arguments.seconds
     info = cuda.device_info()
-    found: dict[str, Any] = {"machine": info.name, "date": datetime.now(UTC).date().isoformat(), "pairs": PAIRS, "aa": [], "five": []}
+    found: dict[str, Any] = {
+        "machine": info.name,
+        "date": datetime.now(UTC).date().isoformat(),
+        "pairs": PAIRS,
+        "aa": [],
+        "five": [],
+    }
     made = list(kernels())
 
     def write() -> None:
@@ -154,29 +167,27 @@ def main() -> None:
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         arguments.out.write_text(json.dumps(found, indent=1) + "\n")
 
-    chains = [(n, s) for n, s in CHAINS]
     share = arguments.aa / max(arguments.aa + arguments.five, 1)
     for number in itertools.count():
-        if time.monotonic() > end or (len(found["aa"]) >= arguments.aa and len(found["five"]) >= arguments.five):
+        done, wanted = (len(found["aa"]), len(found["five"])), (arguments.aa, arguments.five)
+        if time.monotonic() > end or (done[0] >= wanted[0] and done[1] >= wanted[1]):
             break
-        if len(found["five"]) >= arguments.five or (len(found["aa"]) < arguments.aa and len(found["aa"]) <= share * number):
-            name, posing, make = made[len(found["aa"]) % len(made)]
-            with Bench(Posed(posing.problem), posing, "", PAIRS) as bench:
-                start = make(bench, posing)
-                found["aa"].append({"kernel": name, **compared(bench, start, start)})
-            print("A/A", found["aa"][-1], flush=True)
+        if done[1] >= wanted[1] or (done[0] < wanted[0] and done[0] <= share * number):
+            kernel = made[done[0] % len(made)]
+            start = kernel.make(kernel.bench)
+            row = {"kernel": kernel.title, **compared(kernel.bench, start, start)}
+            found["aa"].append(row)
         else:
-            k = len(found["five"])
-            n, steps = chains[k // 2 % len(chains)]
-            posing = made[k // 2 % len(chains)][1]
-            slower = k % 2 == 1
-            with Bench(Posed(posing.problem), posing, "", PAIRS) as bench:
-                short, long = chain(bench, posing, steps), chain(bench, posing, steps * 105 // 100)
-                sides = (long, short) if slower else (short, long)
-                row = {"kernel": f"chain of {steps} on {n}", "wanted": "SLOWER" if slower else "FASTER", **compared(bench, *sides)}
+            kernel, steps = made[done[1] // 2 % len(CHAINS)], CHAINS[done[1] // 2 % len(CHAINS)][1]
+            short, long = chain(kernel.bench, steps), chain(kernel.bench, steps * 105 // 100)
+            slower = done[1] % 2 == 1
+            sides = (long, short) if slower else (short, long)
+            row = {"kernel": kernel.title, "wanted": "SLOWER" if slower else "FASTER", **compared(kernel.bench, *sides)}
             found["five"].append(row)
-            print("5 %", row, flush=True)
+        print(row, flush=True)
         write()
+    for kernel in made:
+        kernel.bench.close()
     write()
     print(json.dumps({key: found[key] for key in ("aa_not_same", "five_percent_found")}, indent=1))
 

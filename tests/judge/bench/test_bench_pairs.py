@@ -35,7 +35,7 @@ class Pretended:
         self._log.append(f"{self._name}:{next(iter(request))}")
         return {}
 
-    def time(self, calls: int, repeats: int, *, rotating: bool = True) -> tuple[list[float], list[float]]:  # noqa: ARG002
+    def time(self, calls: int, repeats: int, *, rotating: bool = True) -> tuple[list[float], list[float]]:
         if repeats == pairs.REPEATS:
             self._log.append(self._name)
         each = self._seconds()
@@ -83,7 +83,7 @@ def test_a_block_under_bad_conditions_is_kept_and_does_not_count() -> None:
 
 
 def test_processes_end_when_a_look_at_the_outputs_fails() -> None:
-    def after(pair: int, side: int, timer: Any) -> None:  # noqa: ARG001
+    def after(pair: int, side: int, timer: Any) -> None:
         raise ValueError("wrong")
 
     with pytest.raises(ValueError, match="wrong"):

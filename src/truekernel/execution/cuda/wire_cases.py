@@ -42,25 +42,30 @@ def case_message(
     """
     contents: dict[str, memoryview | bytes] = {}
     leftovers = _stale_bytes(plan, stale)
-    buffers = []
-    for number, spec in enumerate(plan.buffers):
-        entry: dict[str, Any] = {"name": spec.name, "nbytes": spec.nbytes, "role": spec.init}
+    message = plan_message(key, plan, mutates)
+    for number, (spec, entry) in enumerate(zip(plan.buffers, message["buffers"], strict=True)):
         if spec.init == "input":
             entry["content"] = _keep_tensor(contents, _checked(spec.name, inputs, spec.dtype, spec.elements), number)
-            if number in plan.outputs or spec.name in mutates:
-                entry["role"] = "mutable"
         elif number in leftovers:
             entry["stale"] = _keep(contents, leftovers[number])
-        buffers.append(entry)
-    message = {
+    message["references"] = [_reference(want, contents) for want in expected or ()]
+    return CaseMessage(message, contents)
+
+
+def plan_message(key: str, plan: LaunchPlan, mutates: Sequence[str] = ()) -> dict[str, Any]:
+    """The message of `case_message` without contents."""
+    buffers = []
+    for number, spec in enumerate(plan.buffers):
+        written = spec.init == "input" and (number in plan.outputs or spec.name in mutates)
+        buffers.append({"name": spec.name, "nbytes": spec.nbytes, "role": "mutable" if written else spec.init})
+    return {
         "ask": "case",
         "key": key,
         "buffers": buffers,
         "launches": [_launch(launch) for launch in plan.launches],
         "outputs": list(plan.outputs),
-        "references": [_reference(want, contents) for want in expected or ()],
+        "references": [],
     }
-    return CaseMessage(message, contents)
 
 
 def _reference(want: Expected, contents: dict[str, memoryview | bytes]) -> dict[str, Any]:

@@ -69,7 +69,7 @@ class Timer:
         for at, buffer in enumerate(self._job["buffers"]):
             address = self._driver.allocate(max(buffer["nbytes"], 1))
             if str(at) in contents:
-                self._driver.upload(address, (self._folder / contents[str(at)]).read_bytes())
+                self._driver.upload(address, Path(contents[str(at)]).read_bytes())
             addresses.append(address)
         return addresses
 

@@ -1,37 +1,57 @@
-"""What a timing process is told, as files in a folder of its own: both sides are trusted, the device code alone is not."""
+"""What a timing process is told: a job in a folder of its own, and inputs in files that all share. Both sides are trusted, the device code alone is not."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from truekernel.execution.cuda.library import Library
-from truekernel.execution.cuda.wire_cases import case_message, tensor_bytes
+from truekernel.execution.cuda.wire_cases import plan_message, tensor_bytes
 from truekernel.model import ITEM_BYTES, LaunchPlan, Problem
 from truekernel.model.lengths import lengths
 from truekernel.numerics.formats import DTYPE_NAMES
 
-Inputs = Mapping[str, torch.Tensor]
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """A tensor in a file."""
+
+    file: str
+    dtype: str
+    shape: tuple[int, ...]
 
 
-def device_job(folder: Path, library: Library, plan: LaunchPlan, sets: Sequence[Inputs]) -> None:
+Sets = Sequence[Mapping[str, Contents]]
+"""Of each set of inputs, its tensors by name."""
+
+
+def written(folder: Path, number: int, inputs: Mapping[str, torch.Tensor]) -> dict[str, Contents]:
+    """A set of inputs in files of `folder`."""
+    found = {}
+    for at, (name, tensor) in enumerate(inputs.items()):
+        file = folder / f"set-{number}-{at}.bin"
+        file.write_bytes(tensor_bytes(tensor))
+        found[name] = Contents(str(file), DTYPE_NAMES[tensor.dtype], tuple(tensor.shape))
+    return found
+
+
+def device_job(folder: Path, library: Library, plan: LaunchPlan, sets: Sets) -> None:
     """For `device_timer`: {cubin, symbols, buffers, launches, outputs, sets: [{buffer number: file}]}."""
     (folder / "code.cubin").write_bytes(library.cubin)
-    files: list[dict[str, str]] = []
-    message: dict[str, Any] = {}
-    for number, inputs in enumerate(sets):
-        case = case_message("timed", plan, inputs, None, ())
-        message = case.message
-        files.append({})
-        for at, buffer in enumerate(message["buffers"]):
-            if "content" in buffer:
-                name = f"set-{number}-{at}.bin"
-                (folder / name).write_bytes(case.contents[buffer["content"]])
-                files[-1][str(at)] = name
+    message = plan_message("timed", plan)
+    files = [
+        {
+            str(at): contents[b["name"]].file
+            for at, b in enumerate(message["buffers"])
+            if b["role"] in ("input", "mutable")
+        }
+        for contents in sets
+    ]
     _write(
         folder,
         {
@@ -50,20 +70,14 @@ def torch_job(
     problem: str,
     axes: Mapping[str, int],
     stated: Problem,
-    sets: Sequence[Inputs],
+    sets: Sets,
     *,
     how: str,
     precision: str,
     graphed: bool,
 ) -> None:
     """For `torch_timer`: {problem, axes, how, precision, graphed, output_dtypes, output_bytes, sets: [{tensor: [file, dtype, shape]}]}."""
-    files: list[dict[str, list[Any]]] = []
-    for number, inputs in enumerate(sets):
-        files.append({})
-        for at, (name, tensor) in enumerate(inputs.items()):
-            file = f"set-{number}-{at}.bin"
-            (folder / file).write_bytes(tensor_bytes(tensor))
-            files[-1][name] = [file, DTYPE_NAMES[tensor.dtype], list(tensor.shape)]
+    files = [{name: [c.file, c.dtype, list(c.shape)] for name, c in contents.items()} for contents in sets]
     _write(
         folder,
         {

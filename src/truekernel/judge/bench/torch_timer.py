@@ -45,9 +45,7 @@ class TorchTimer:
         job = json.loads((folder / "job.json").read_text())
         set_switches(job["precision"])
         self._folder, self._job = folder, job
-        self._sets = [
-            {name: self._read(*about) for name, about in contents.items()} for contents in job["sets"]
-        ]
+        self._sets = [{name: self._read(*about) for name, about in contents.items()} for contents in job["sets"]]
         each = sum(t.numel() * t.element_size() for t in self._sets[0].values()) + job["output_bytes"]
         free, _ = torch.cuda.mem_get_info()
         l2 = torch.cuda.get_device_properties(0).L2_cache_size
@@ -74,7 +72,7 @@ class TorchTimer:
         return {"copies": len(self._copies), "device": torch.cuda.get_device_name(0), "state": state}
 
     def _read(self, file: str, dtype: str, shape: list[int]) -> torch.Tensor:
-        data = bytearray((self._folder / file).read_bytes())
+        data = bytearray(Path(file).read_bytes())
         kind = TORCH_DTYPES[dtype]
         flat = torch.frombuffer(data, dtype=kind) if data else torch.empty(0, dtype=kind)
         return flat.reshape(shape).cuda()
