@@ -83,10 +83,10 @@ def test_a_block_under_bad_conditions_is_kept_and_does_not_count() -> None:
 
 
 def test_processes_end_when_a_look_at_the_outputs_fails() -> None:
-    def after(pair: int, side: int, timer: Any) -> None:
-        raise ValueError("wrong")
+    def after(pair: int, side: int, timer: Any, calls: int) -> None:
+        raise ValueError(f"wrong after {calls} calls")
 
-    with pytest.raises(ValueError, match="wrong"):
+    with pytest.raises(ValueError, match=f"wrong after {2 * pairs.LEAST_CALLS} calls"):
         pairs.measure(_starts([], 1e-3, 1e-3), 2, Meter(), after=after)  # type: ignore[arg-type]
     assert Pretended.alive == 0
 

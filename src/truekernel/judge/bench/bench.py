@@ -166,11 +166,11 @@ class Bench:
         states: dict[str, str] = {}
         imprecise: list[str] = []
 
-        def after(pair: int, side: int, timer: Timer) -> None:
+        def after(pair: int, side: int, timer: Timer, calls: int) -> None:
             states.update(timer.hello.get("state", {}))
             if side and pair:
                 return
-            why = self.wrong(timer, secret_seed(self.case.case.id, pair) % timer.hello["copies"])
+            why = self.wrong(timer, secret_seed(self.case.case.id, pair) % min(timer.hello["copies"], calls))
             if why and side:
                 imprecise.append(why)
             elif why:

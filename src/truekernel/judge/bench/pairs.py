@@ -61,9 +61,10 @@ def measure(
     meter: Meter,
     *,
     rotating: bool = True,
-    after: Callable[[int, int, Timer], None] | None = None,
+    after: Callable[[int, int, Timer, int], None] | None = None,
 ) -> Sides:
-    """Time two sides in `pairs` pairs of fresh processes, whose first alternates. `after(pair, side, timer)` is called when a pair has been timed, before its processes end."""
+    """Time two sides in `pairs` pairs of fresh processes, whose first alternates. `after(pair, side, timer, calls)` is called when a pair has been timed, before its processes end;
+    so many calls followed each other, each on another copy as long as there are."""
     found = Sides()
     calls: dict[int, int] = {}
     for pair in range(pairs):
@@ -80,7 +81,7 @@ def measure(
                 found.blocks.append(Block(pair, side, tuple(device), tuple(wall), meter.read()))
             if after is not None:
                 for side, timer in enumerate(timers):
-                    after(pair, side, timer)
+                    after(pair, side, timer, 2 * calls[side])
     why = rejected([block.conditions for block in found.blocks])
     found.blocks = [
         Block(b.pair, b.side, b.device, b.wall, b.conditions, text) for b, text in zip(found.blocks, why, strict=True)
