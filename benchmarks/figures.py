@@ -140,7 +140,7 @@ def device_rows() -> list[dict[str, Any]]:
         note = (
             f"from source to all verdicts on {document['cases']} cases, all programs, nothing cached; what a problem's mutants share is made before the clock starts; "
             f"{sum(document['contexts_lost'].values())} contexts were lost to faults and made anew; GPU busy {document['gpu_busy']:.0%}; "
-            f"before mutants were compiled ahead, with sixteen processes on the GPU: {document['earlier']['mutants_per_s']}/s"
+            f"earlier: {', '.join(str(row['mutants_per_s']) for row in document['earlier'])}"
         )
         command = "python benchmarks/h200/throughput.py --mutants 4000 --processes 3 --most-seconds 30"
         add(document, "gpu.mutants_per_s", document["mutants_per_s"], "1/s", document["mutants"], note, command)
@@ -160,6 +160,21 @@ def device_rows() -> list[dict[str, Any]]:
         )
         command = "python benchmarks/h200/judging.py --quick --gigabytes 1.0 6.4 --json results/h200/judging.json"
         add(document, "gpu.judge_bandwidth_share", round(full, 3), "share", len(large), note, command)
+    if document := load("h200/timing.json"):
+        command = "python benchmarks/h200/timing.py --out results/h200/timing.json"
+        note = f"{document['pairs']} pairs of fresh processes each"
+        same, five = document["aa_not_same"], document["five_percent_found"]
+        add(
+            document,
+            "judge.aa_not_same",
+            same["rate"],
+            "share",
+            same["count"],
+            f"upper bound {same['high']:.3f}; {note}",
+            command,
+        )
+        text = f"lower bound {five['low']:.3f}; chains of multiplications, the longer by a twentieth; {note}"
+        add(document, "judge.five_percent_found", five["rate"], "share", five["count"], text, command)
     return found
 
 

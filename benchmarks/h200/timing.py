@@ -1,26 +1,31 @@
 """How far `truekernel bench` can be trusted, measured on the GPU of this machine: a kernel against itself, and kernels that take 5 % longer by construction.
 
-    python benchmarks/h200/timing.py [--aa 100] [--five 50] [--seconds 550] [--out results/h200/timing.json]
+    python benchmarks/h200/timing.py [--aa 200] [--five 100] [--seconds 550] [--earlier results/h200/timing.json] [--out results/h200/timing.json]
 
 A comparison is what `truekernel bench A B` makes of two candidates: eight pairs of fresh processes. Those of a comparison start together, before any of them is timed. Kernels: chains of
-multiplications whose time is proportional to their length, from 5 us to 5 ms, and programs of the corpus at lengths near the official ones. --seconds ends the measurement early; what was measured counts.
+multiplications whose time is proportional to their length, from 5 us to 5 ms, and programs of the corpus at lengths near the official ones. --seconds ends the measurement early; what was measured counts. What --earlier holds is
+added to where the code that times was the same then.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import itertools
 import json
+import platform
 import secrets
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from truekernel import corpus
 from truekernel.audit.intervals import wilson
 from truekernel.execution import cuda, recorder
+from truekernel.judge import bench as bench_room
 from truekernel.judge.bench.bench import Bench
 from truekernel.judge.bench.pairs import Start
 from truekernel.judge.bench.timers import Timer
@@ -47,7 +52,7 @@ def launch(run, inputs, axes):
 """
 CHAINS = ((1 << 14, 2000), (1 << 18, 2000), (1 << 20, 1000), (1 << 22, 2000), (1 << 24, 1000), (1 << 16, 20000))
 """Elements and steps."""
-PROGRAMS = ("softmax_online", "layer_norm_warp", "gelu", "sum_dim", "matmul_tiled", "cumsum_tiles")
+PROGRAMS = ("softmax_online", "layer_norm_warp", "gelu", "sum_dim", "cumsum_tiles")
 
 
 def copied(n: int) -> Problem:
@@ -136,6 +141,14 @@ def kernels() -> list[Kernel]:
     return made
 
 
+def code() -> str:
+    """Hash of what times: results may be pooled as long as it stays."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(bench_room.__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
 def rate(hits: int, count: int) -> dict[str, Any]:
     low, high = wilson(hits, count) if count else (0.0, 1.0)
     return {"count": count, "hits": hits, "rate": hits / max(count, 1), "low": low, "high": high}
@@ -143,21 +156,33 @@ def rate(hits: int, count: int) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--aa", type=int, default=100)
-    parser.add_argument("--five", type=int, default=50)
+    parser.add_argument("--aa", type=int, default=200)
+    parser.add_argument("--five", type=int, default=100)
+    parser.add_argument("--earlier", type=Path, default=Path("results/h200/timing.json"))
     parser.add_argument("--seconds", type=float, default=550.0)
     parser.add_argument("--out", type=Path, default=Path("results/h200/timing.json"))
     arguments = parser.parse_args()
     end = time.monotonic() + arguments.seconds
     info = cuda.device_info()
     found: dict[str, Any] = {
+        "commit": "",
+        "code": code(),
         "machine": info.name,
+        "versions": {
+            "python": platform.python_version(),
+            "torch": version("torch"),
+            "truekernel": version("truekernel"),
+        },
         "date": datetime.now(UTC).date().isoformat(),
         "pairs": PAIRS,
         "aa": [],
         "five": [],
     }
-    made = list(kernels())
+    if arguments.earlier.exists():
+        earlier = json.loads(arguments.earlier.read_text())
+        if earlier["code"] == found["code"]:
+            found |= {key: earlier[key] for key in ("commit", "aa", "five")}
+    made = kernels()
 
     def write() -> None:
         five = found["five"]
@@ -168,7 +193,7 @@ def main() -> None:
         arguments.out.write_text(json.dumps(found, indent=1) + "\n")
 
     share = arguments.aa / max(arguments.aa + arguments.five, 1)
-    for number in itertools.count():
+    for number in itertools.count(len(found["aa"]) + len(found["five"])):
         done, wanted = (len(found["aa"]), len(found["five"])), (arguments.aa, arguments.five)
         if time.monotonic() > end or (done[0] >= wanted[0] and done[1] >= wanted[1]):
             break

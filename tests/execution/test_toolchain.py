@@ -179,6 +179,16 @@ def test_c_linkage_does_not_stop_a_batch():
     assert sorted(result.members) == [1, 2, 3] and result.library is not None
 
 
+def test_a_busy_compile_server_makes_the_same_code_as_a_fresh_one():
+    """After some requests its code moves to huge pages (`native/compile_server.c`)."""
+    libraries = [simt.compile_single(VADD, ["vadd"]) for _ in range(12)]
+    assert all(isinstance(library, simt.Library) for library in libraries)
+    assert len({library.code_hash() for library in libraries if isinstance(library, simt.Library)}) == 1
+    assert isinstance(
+        simt.compile_single("__global__ void vadd(float* x) { x[0] = y; }", ["vadd"]), simt.CompileFailure
+    )
+
+
 def test_endless_compilation_is_ended(monkeypatch):
     from truekernel.execution.simt import processes
 
