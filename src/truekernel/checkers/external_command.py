@@ -18,6 +18,7 @@ import contextlib
 import json
 import math
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -49,6 +50,8 @@ NOTES = frozenset({"problem", "id"})
 FLAGS = ("correct", "correctness", "passed", "accepted")
 KERNEL_FAULTS = ("_TkKernelError", "CUDA error", "CUDA_ERROR_", "Error building extension")
 """What the last lines of an evaluator's traceback hold when the kernel failed, not the evaluator."""
+_PYTHON_FAILED = re.compile(r'^(?:Traceback \(most recent call last\)|  File ".*", line \d+)', re.MULTILINE)
+"""What Python writes about an error; one of syntax has no first line."""
 WORDS: dict[str, str] = {
     **dict.fromkeys(("accept", "accepted", "pass", "passed", "correct", "ok", "right", "true"), "accept"),
     **dict.fromkeys(("reject", "rejected", "fail", "failed", "incorrect", "wrong", "false"), "reject"),
@@ -197,7 +200,7 @@ def _verdict(status: int, out: str, err: str) -> Judgement:
     own = next((line for line in reversed(err.splitlines()) if any(fault in line for fault in KERNEL_FAULTS)), None)
     if own is not None and status > 0:
         return Judgement("reject", f"the kernel fails: {own.strip()[:200]}")
-    if status == 1 and "Traceback (most recent call last)" not in err:
+    if status == 1 and not _PYTHON_FAILED.search(err):
         return Judgement("reject", last or "the command ends with status 1")
     ended = f"signal {-status}" if status < 0 else f"status {status}"
     return _broken(f"the command ends with {ended}{': ' if last else ''}{last}")

@@ -45,7 +45,18 @@ def model_new(
     else:
         make = _nvrtc(subject, data) if host == "nvrtc" else _inline(subject, data)
     title = " ".join(f"{subject.title}, exported for {sizes}".split()).replace('"', "'")
-    return f'"""{title}."""\n\n{make}\n\n{_module(problem, drawn, shapes)}'
+    body = [
+        "outputs = _tk_run(given)",
+        f"outputs = [o.view(shape) for o, shape in zip(outputs, {literal([tuple(s) for s in shapes])})]",
+        "return outputs[0] if len(outputs) == 1 else tuple(outputs)",
+    ]
+    return f'"""{title}."""\n\n{make}\n\n{_module(problem, drawn, body)}'
+
+
+def model_new_of(text: str, function: str, problem: Problem, axes: Axes) -> str:
+    """Text of a candidate whose forward calls a function of a Python file with the problem's tensors, inputs before weights; the file's own text stands above it."""
+    module = _module(problem, weights_of(problem, axes), [f"return {function}(*given)"])
+    return f"{text.rstrip()}\n\n\nimport torch\n\n\n{module}"
 
 
 def _nvrtc(subject: Subject, data: dict[str, Any]) -> str:
@@ -93,7 +104,8 @@ def _text(source: str) -> str:
     return f"'''{source}'''"
 
 
-def _module(problem: Problem, weights: Sequence[Weight], shapes: Sequence[tuple[int, ...]]) -> str:
+def _module(problem: Problem, weights: Sequence[Weight], body: Sequence[str]) -> str:
+    """The class; `body`: what its forward does with `given`, the tensors in the problem's order."""
     lines = [
         "class ModelNew(torch.nn.Module):",
         "    def __init__(self, *args, **kwargs):",
@@ -112,9 +124,7 @@ def _module(problem: Problem, weights: Sequence[Weight], shapes: Sequence[tuple[
         "    def forward(self, *args):",
         "        given = [value for value in args if isinstance(value, torch.Tensor)]",
         *(f"        given.append(self.{name}.detach())" for name in order),
-        "        outputs = _tk_run(given)",
-        f"        outputs = [o.view(shape) for o, shape in zip(outputs, {literal([tuple(s) for s in shapes])})]",
-        "        return outputs[0] if len(outputs) == 1 else tuple(outputs)",
+        *(f"        {line}" for line in body),
     ]
     return "\n".join(lines) + "\n"
 
