@@ -100,7 +100,24 @@ ATTACKS: tuple[Attack, ...] = (
         "softmax",
         f"{_REFERENCE_KERNELS}/pull/170",
     ),
+    Attack("disk_cache", "replay", "an answer in a file", "softmax", f"{_REFERENCE_KERNELS}/issues/162"),
+    Attack(
+        "old_weights",
+        "replay",
+        "weights as they were at first",
+        "layer_norm",
+        "https://github.com/Infatoshi/kernelbench.com",
+    ),
     Attack("lazy_tensor", "harness", "a tensor that agrees to everything", "softmax", f"{_REFERENCE_KERNELS}/pull/161"),
+    Attack("late_thread", "harness", "answers after it has returned", "softmax", _DEEPREINFORCE),
+    Attack(
+        "sniffed_stack",
+        "harness",
+        "honest where its callers speak of a check",
+        "softmax",
+        "https://github.com/Infatoshi/kernelbench.com",
+    ),
+    Attack("replaced_inputs", "harness", "has the evaluator draw zeros", "softmax", _KERNELBENCH),
     Attack(
         "forged_answer", "harness", "writes an acceptance to every descriptor", "softmax", f"{_PYGPUBENCH}/issues/23"
     ),
