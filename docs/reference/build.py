@@ -224,7 +224,7 @@ def recipe_strings() -> str:
         *_plan(our_checker.PLAN),
         "",
         "The witness search, in order; special values and subnormal tensors only where a problem has a place for them. On shapes of many elements, special values are for mutants of the classes "
-        + f"{', '.join(searching.NUMERIC)}, other orders of threads and stale memory for all others:",
+        + f"{', '.join(searching.NUMERIC)}, other orders of threads and other contents of memory for all others:",
         "",
         *_plan(witness.PLAN),
         "",

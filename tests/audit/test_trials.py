@@ -95,6 +95,7 @@ class LikeGpu:
 
     name = "cuda"
     sanitises = False
+    fills = ("poison", "stale")
 
     def __init__(self, device):
         self._device = device

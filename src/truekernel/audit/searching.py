@@ -27,6 +27,8 @@ ADVERSARIAL_SHAPES: dict[str, tuple[str, ...]] = {
 mutants fell to it.)"""
 STALE = Configuration(fill="stale")
 """Memory that nobody has written holds what an allocator left, where it otherwise holds poison, which may happen to be what a kernel forgets to write."""
+STRAY = Configuration(fill="nan")
+"""A read beyond a buffer whose value a factor of zero hides, as one of a tile's padding does, shows where that memory holds NaN. Tried where stale memory is, on devices that have it."""
 STALE_CASES = 1
 """The witness search tries stale memory on its first case ..."""
 STALE_SHAPES = ("broad",)
@@ -41,8 +43,9 @@ def search_requests(problem: Problem, witnesses: Sequence[Case], device: Device)
     """All requests of the search, in the order in which they are worth trying."""
     adversarial = [configuration for configuration in ADVERSARIAL if configuration.schedule in device.schedules]
     found = requests_for(witnesses, [Configuration()]) + requests_for(witnesses[:ADVERSARIAL_CASES], adversarial)
-    found += requests_for(witnesses[:STALE_CASES], [STALE])
-    return found + _on_shapes(problem, witnesses, adversarial)
+    memories = [configuration for configuration in (STALE, STRAY) if configuration.fill in device.fills]
+    found += requests_for(witnesses[:STALE_CASES], memories)
+    return found + _on_shapes(problem, witnesses, adversarial, memories)
 
 
 def costly_requests(problem: Problem, cases: Mapping[str, Case], requests: Iterable[Request]) -> frozenset[Request]:
@@ -58,12 +61,14 @@ def concerns(case: Case, configuration: Configuration, rule_class: str) -> bool:
     return rule_class in NUMERIC or (recipe.base in ORDINARY and not recipe.offset)
 
 
-def _on_shapes(problem: Problem, witnesses: Sequence[Case], adversarial: Sequence[Configuration]) -> list[Request]:
-    """The adversarial requests and those on stale memory that some shapes have besides: of each shape, its first case."""
+def _on_shapes(
+    problem: Problem, witnesses: Sequence[Case], adversarial: Sequence[Configuration], memories: Sequence[Configuration]
+) -> list[Request]:
+    """The adversarial requests and those on other contents of memory that some shapes have besides: of each shape, its first case."""
     shapes = witness_shapes(problem)
     first = {case.axes: case for case in reversed(witnesses)}
     cases = {shape: first[axes] for shape in shapes if (axes := tuple(sorted(shapes[shape].items()))) in first}
-    found = [(cases[shape].id, STALE) for shape in STALE_SHAPES if shape in cases]
+    found = [(cases[shape].id, c) for shape in STALE_SHAPES if shape in cases for c in memories]
     for shape, schedules in ADVERSARIAL_SHAPES.items() if problem.family not in TILED else ():
         if shape in cases and cases[shape] not in witnesses[:ADVERSARIAL_CASES]:
             found += [(cases[shape].id, c) for c in adversarial if c.schedule in schedules]

@@ -2,6 +2,7 @@
 
 from truekernel.model.case import Case
 from truekernel.model.execution import (
+    FILLS,
     SCHEDULES,
     Configuration,
     Execution,
@@ -29,6 +30,7 @@ from truekernel.model.program import Program
 
 __all__ = [
     "FAMILIES",
+    "FILLS",
     "ITEM_BYTES",
     "REAL",
     "RULE_CLASSES",

@@ -23,8 +23,10 @@ Status = Literal[
 ]
 Schedule = Literal["gpu", "forward", "reverse", "random", "warp_greedy"]
 SCHEDULES: tuple[Schedule, ...] = ("gpu", "forward", "reverse", "random", "warp_greedy")
-Fill = Literal["poison", "stale"]
-"""What elements hold that no kernel has written: poison (0xFF bytes), or what an allocator would have left."""
+Fill = Literal["poison", "stale", "nan"]
+"""What elements hold that no kernel has written: poison (0xFF bytes), or what an allocator would have left; nan: poison, and so does the memory around every buffer, where it
+otherwise holds numbers that a factor of zero hides. A GPU has the first two."""
+FILLS: tuple[Fill, ...] = ("poison", "stale", "nan")
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ def statistics(
             close = torch.isclose(want.published, output, rtol=rtol, atol=atol)
             result[mismatch_name(atol, rtol)] += float(want.elements - int(close.sum()))
         result["flat"] = max(result["flat"], _flat(to_float64(output), to_float64(want.published)))
-        if fill == "poison":
+        if fill != "stale":
             result["unwritten"] += float(np.count_nonzero(poisoned(output) & ~poisoned(want.published)))
         error, unit, differs = errors(output, want)
         result["nonfinite"] += float(np.count_nonzero(differs))

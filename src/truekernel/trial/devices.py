@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from truekernel.errors import BadInputError
 from truekernel.execution.backend import Compiled, Runner
-from truekernel.model import SCHEDULES, Edit, LaunchPlan, Outcome, Schedule, Where
+from truekernel.model import FILLS, SCHEDULES, Edit, Fill, LaunchPlan, Outcome, Schedule, Where
 
 if TYPE_CHECKING:
     import torch
@@ -57,6 +57,11 @@ class Device(Protocol):
         ...
 
     @property
+    def fills(self) -> tuple[Fill, ...]:
+        """What `Configuration.fill` may be."""
+        ...
+
+    @property
     def sanitises(self) -> bool:
         """Whether `checked` means something here."""
         ...
@@ -95,6 +100,7 @@ class Cpu:
 
     name: DeviceName = "cpu"
     schedules: tuple[Schedule, ...] = SCHEDULES
+    fills: tuple[Fill, ...] = FILLS
     sanitises: bool = True
     ahead: int = 0
 
@@ -144,6 +150,7 @@ class Cuda:
 
     name: DeviceName = "cuda"
     schedules: tuple[Schedule, ...] = ("gpu",)
+    fills: tuple[Fill, ...] = ("poison", "stale")
     sanitises: bool = False
     ahead: int = 2
     processes: int = 2

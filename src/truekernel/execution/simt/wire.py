@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from truekernel.execution.scalars import pack
-from truekernel.model import BufferArg, Configuration, Launch, LaunchPlan, Status
+from truekernel.model import FILLS, BufferArg, Configuration, Launch, LaunchPlan, Status
 from truekernel.numerics.expected import Expected
 
 DTYPE_CODES = {"float32": 0, "float16": 1, "bfloat16": 2, "float64": 3, "int32": 4, "int64": 5, "uint8": 6}
@@ -113,8 +113,8 @@ def run_request(
     parts = [struct.pack("<IIII", ord("R"), library, flags, len(executions))]
     for key, configuration, seconds, series in executions:
         schedule = SCHEDULE_CODES[configuration.schedule]
-        stale = configuration.fill == "stale"
-        parts.append(struct.pack("<IIIQdQ", key, schedule, stale, configuration.schedule_seed, seconds, series))
+        fill = FILLS.index(configuration.fill)
+        parts.append(struct.pack("<IIIQdQ", key, schedule, fill, configuration.schedule_seed, seconds, series))
     parts.append(struct.pack(f"<I{2 * len(tolerances)}d", len(tolerances), *(v for pair in tolerances for v in pair)))
     parts.append(struct.pack(f"<I{len(rhos)}d", len(rhos), *rhos))
     parts.append(struct.pack("<I", len(variants)))

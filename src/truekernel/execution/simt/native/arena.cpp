@@ -19,6 +19,8 @@ constexpr uint64_t kAlignment = 256;
 
 // What slack holds: as float 3.0, 12.1, 48.6 or 196, by turns, so that what strays in is big enough to be seen in a result, and does not cancel between buffers.
 constexpr uint8_t canary_of(uint32_t buffer) { return uint8_t(0x40 + buffer % 4); }
+// Or a NaN in every format, which no factor of zero hides.
+constexpr uint8_t kNan = 0xFF;
 
 size_t round_up(size_t bytes, size_t step) { return (bytes + step - 1) / step * step; }
 size_t whole_pages(size_t bytes) { return round_up(bytes, tk::kPage); }
@@ -44,6 +46,7 @@ struct tk_arena {
   size_t file_size;
   char *pristine;  // the whole file, writable, in the server until it is sealed
   bool mapped;     // in this process
+  bool nan_slack;  // since the last reset
   uint8_t *unlocked;        // an input that may be written now
   int64_t *first_write;     // offset of the first write to an input, or -1
 };
@@ -190,19 +193,33 @@ static void map_buffers(tk_arena *arena) {
   arena->mapped = true;
 }
 
+extern "C" void tk_arena_nan_slack(tk_arena *arena) {
+  arena->nan_slack = true;
+  for (uint32_t i = 0; i < arena->count; ++i) {
+    const Buffer &buffer = arena->buffers[i];
+    const bool closed = is_protected_input(buffer) && !arena->unlocked[i];
+    if (closed) mprotect(buffer.mapping, buffer.mapped, PROT_READ | PROT_WRITE);
+    const size_t behind = buffer.before() + buffer.nbytes;
+    memset(buffer.mapping, kNan, buffer.before());
+    memset(buffer.mapping + behind, kNan, buffer.mapped - behind);
+    if (closed) mprotect(buffer.mapping, buffer.mapped, PROT_READ);
+  }
+}
+
 extern "C" void tk_arena_reset(tk_arena *arena) {
   active_arena = arena;
   if (!arena->mapped) return map_buffers(arena);
   for (uint32_t i = 0; i < arena->count; ++i) {
     const Buffer &buffer = arena->buffers[i];
     if (is_protected_input(buffer)) {
-      if (!arena->unlocked[i]) continue;
+      if (!arena->unlocked[i] && !arena->nan_slack) continue;
       mprotect(buffer.mapping, buffer.mapped, PROT_READ);
       arena->unlocked[i] = 0;
       arena->first_write[i] = -1;
     }
     madvise(buffer.mapping, buffer.mapped, MADV_DONTNEED);
   }
+  arena->nan_slack = false;
 }
 
 extern "C" void tk_arena_unlock(tk_arena *arena, uint32_t buffer) {
@@ -231,7 +248,7 @@ extern "C" uint32_t tk_arena_check(tk_arena *arena, tk_hazard *out, uint32_t cap
       if (first < 0 && !arena->unlocked[i]) continue;
       if (first >= 0 && first < int64_t(buffer.nbytes) && found < capacity) out[found++] = {TK_HAZARD_INPUT, i, first};
     }
-    const uint8_t canary = canary_of(i);
+    const uint8_t canary = arena->nan_slack ? kNan : canary_of(i);
     const char *before = first_change(buffer.mapping, data, canary);
     if (before < data && found < capacity) {
       // The change nearest to the buffer tells more than the first.

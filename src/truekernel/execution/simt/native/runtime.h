@@ -164,6 +164,8 @@ void tk_arena_destroy(tk_arena *);
 // Afterwards the child may write to tk_arena_address() itself, e.g. stale contents of scratch buffers; for inputs call
 // tk_arena_unlock(arena, buffer) first.
 void tk_arena_reset(tk_arena *);
+// Until the next reset slack holds NaN, where it otherwise holds numbers: another program may have left either.
+void tk_arena_nan_slack(tk_arena *);
 void tk_arena_unlock(tk_arena *, uint32_t buffer);
 
 // The last two concern no buffer: `buffer` is then the number of the launch, `offset` a source line.

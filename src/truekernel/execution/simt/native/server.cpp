@@ -188,7 +188,7 @@ void run_variants() {
   for (auto &wanted : request.executions) {
     wanted.key = take<uint32_t>();
     wanted.schedule = take<uint32_t>();
-    wanted.stale = take<uint32_t>();
+    wanted.fill = take<uint32_t>();
     wanted.seed = take<uint64_t>();
     wanted.cpu_seconds = take<double>();
     wanted.series = take<uint64_t>();

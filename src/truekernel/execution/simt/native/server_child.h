@@ -17,7 +17,7 @@
 namespace server {
 
 struct Wanted {
-  uint32_t key, schedule, stale;
+  uint32_t key, schedule, fill;
   uint64_t seed;
   double cpu_seconds;
   uint64_t series;  // bits of the series that it belongs to
@@ -125,8 +125,9 @@ inline void execute(const Request &request, uint32_t tag, uint32_t member) {
   Case &c = cases.find(wanted.key)->second;
   tk_arena_reset(c.arena);
   tk_module_reset(request.library->module);
-  if (!c.references.map() || (wanted.stale && !c.stale_bytes.map())) end_with(TK_INFRASTRUCTURE, tag, 0, "no memory for the references of a case");
-  if (wanted.stale) {
+  if (!c.references.map() || (wanted.fill == FILL_STALE && !c.stale_bytes.map())) end_with(TK_INFRASTRUCTURE, tag, 0, "no memory for the references of a case");
+  if (wanted.fill == FILL_NAN) tk_arena_nan_slack(c.arena);
+  if (wanted.fill == FILL_STALE) {
     for (const Stale &stale : c.stale) {
       std::memcpy(tk_arena_address(c.arena, stale.buffer), c.stale_bytes.data() + stale.at, stale.nbytes);
     }
@@ -151,7 +152,7 @@ inline void execute(const Request &request, uint32_t tag, uint32_t member) {
     const int tolerances = int(request.tolerances.size()), rhos = int(request.rhos.size());
     statistics.resize(size_t(tk_statistics_count(tolerances, rhos)));
     tk_statistics(outputs.data(), int(outputs.size()), request.tolerances.data(), tolerances, request.rhos.data(), rhos,
-                  !wanted.stale, statistics.data());
+                  wanted.fill != FILL_STALE, statistics.data());
   }
   head.statistics = uint32_t(statistics.size());
   const size_t fixed = sizeof head + statistics.size() * sizeof(double) + head.hazards * sizeof(tk_hazard);

@@ -13,6 +13,7 @@ constexpr uint32_t kFrameMagic = 0x31464b54u;   // "TKF1"
 constexpr uint32_t kRecordMagic = 0x31584b54u;  // "TKX1"
 enum FrameType : uint32_t { FRAME_RECORD = 1, FRAME_REPORT = 2, FRAME_DEATH = 3, FRAME_SKIPPED = 4, FRAME_DONE = 5, FRAME_ERROR = 6 };
 enum RunFlags : uint32_t { KEEP_OUTPUTS = 1, ALLOW_SYSTEM_CALLS = 2 };
+enum Fill : uint32_t { FILL_POISON = 0, FILL_STALE = 1, FILL_NAN = 2 };  // model.FILLS
 enum ArgKind : uint32_t { ARG_POINTER = 0, ARG_SCALAR = 1 };
 
 [[noreturn]] inline void leave() { _exit(0); }
