@@ -86,6 +86,29 @@ def rows() -> list[dict[str, Any]]:
     if hostile := load("hostile.json"):
         command = "python benchmarks/hostile.py > results/hostile.json"
         add("audit.hostile_survived", hostile["survived_and_named"], "kernels", command, n=hostile["kernels"])
+    if fuzzed := load("fuzz/summary.json"):
+        command = "truekernel fuzz torch --public-only --budget 34m --seed 20261130 --run runs/fuzz, then python benchmarks/fuzz_report.py runs/fuzz --out results/fuzz"
+        note = f"cases of one call; of all {fuzzed['executed']} cases of up to six calls {fuzzed['valid_share']:.3f} end without a refusal"
+        add(
+            "fuzz.valid_share",
+            round(fuzzed["valid_call_share"], 4),
+            "share",
+            command,
+            n=fuzzed["single_calls"],
+            note=note,
+        )
+        minutes = fuzzed["clock_seconds"] / 60
+        note = f"in {minutes:.0f} minutes of two workers, other work beside them"
+        add("fuzz.ops_called", fuzzed["public_operators_called_validly"], "operators", command, note=note)
+        sure = {kind: n for kind, n in fuzzed["public_by_kind"].items() if not kind.startswith("mismatch")}
+        real = len(fuzzed["examined_real"])
+        kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(fuzzed["public_by_kind"].items()))
+        note = f"in {fuzzed['processor_seconds'] / 3600:.1f} core-hours, each script failing again in a fresh process; {kinds}"
+        note += f"; counted are those that are no mismatch, and {real} mismatches that were examined and are real"
+        add("fuzz.public_failures", sum(sure.values()) + real, "findings", command, note=note)
+        judged = fuzzed["examined"]
+        note = "drawn at random, examined by somebody who had not written the judges: results/fuzz/examined.json"
+        add("fuzz.true_mismatches", judged["real"], "mismatches", command, n=sum(judged.values()), note=note)
     return found
 
 

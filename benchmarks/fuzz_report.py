@@ -2,7 +2,7 @@
 
 python benchmarks/fuzz_report.py RUN [RUN ...] --out results/fuzz        # a minute or so: every script is run again, in a process of its own
 
-Writes `findings.json` (those whose script fails again), `scripts/`, `summary.json` and, where it is missing, `documented_operators.txt`: the frozen list of documented functions by which
+Leaves out what `examined.json` there calls a false alarm. Writes `findings.json` (those whose script fails again), `scripts/`, `summary.json` and, where it is missing, `documented_operators.txt`: the frozen list of documented functions by which
 shares of valid calls are counted.
 """
 
@@ -98,6 +98,10 @@ def main() -> None:
     chosen = options.parse_args()
     library = libraries.load(chosen.library)
     findings, tally, counts, progress = read(chosen.runs)
+    looked_at = chosen.out / "examined.json"
+    examined = json.loads(looked_at.read_text(encoding="utf-8"))["examined"] if looked_at.exists() else {}
+    for key in [key for key in findings if examined.get(key, {}).get("verdict") == "false alarm"]:
+        del findings[key]
     scripts = chosen.out / "scripts"
     scripts.mkdir(parents=True, exist_ok=True)
     for old in scripts.glob("*.py"):
@@ -109,9 +113,8 @@ def main() -> None:
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         verdicts = dict(zip(paths, pool.map(fails_again, paths.values()), strict=True))
     kept = {key: findings[key] for key, (fails, _) in verdicts.items() if fails}
-    for key, (fails, _) in verdicts.items():
-        if not fails:
-            paths[key].unlink()
+    for key in verdicts.keys() - kept.keys():
+        paths[key].unlink()
     ordered = sorted(
         kept.values(), key=lambda one: (("critical", "high", "medium", "low").index(one.severity), one.key)
     )
@@ -123,6 +126,9 @@ def main() -> None:
         frozen.write_text("\n".join(documented(library)) + "\n", encoding="utf-8")
     names = frozen.read_text(encoding="utf-8").split()
     summary = summarised(ordered, verdicts, names, tally, counts, progress) | {"versions": library.versions()}
+    judged = [one["verdict"] for one in examined.values()]
+    summary["examined"] = {verdict: judged.count(verdict) for verdict in ("real", "false alarm")}
+    summary["examined_real"] = sorted(key for key in kept if examined.get(key, {}).get("verdict") == "real")
     (chosen.out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
     print(
         json.dumps(
@@ -147,8 +153,12 @@ def summarised(
         if accepted + refused >= LEAST_CALLS
     }
     seconds = sum(one["seconds"] for one in progress.values())
+    accepted, single = sum(pair[0] for pair in tally.values()), sum(map(sum, tally.values()))
     return {
         "executed": counts["executed"],
+        "single_calls": single,
+        "valid_call_share": accepted / max(single, 1),
+        "clock_seconds": max((one["clock"] for one in progress.values()), default=0.0),
         "valid_share": 1 - counts["refused"] / max(counts["executed"], 1),
         "constrained_valid_share": counts["origin constrained accepted"]
         / max(counts["origin constrained accepted"] + counts["origin constrained refused"], 1),

@@ -9,9 +9,10 @@ import torch
 sys.path.insert(0, str(Path(__file__).parent))
 from library_of_controls import case, install
 
+from truekernel.fuzz.libraries import load
 from truekernel.fuzz.library import Ran
 from truekernel.fuzz.oracles import torch_oracles
-from truekernel.fuzz.records import TensorValue
+from truekernel.fuzz.records import Call, TensorValue, TestCase
 
 ORACLES = {oracle.name: oracle for oracle in torch_oracles()}
 VECTOR = TensorValue((5,), seed=3)
@@ -89,3 +90,18 @@ def test_a_wrong_graph_is_seen(monkeypatch):
     monkeypatch.setattr(compiled, "BACKEND", "eager")
     assert judged(monkeypatch, "compile", "wrong_compiled").oracle == "compile"
     assert judged(monkeypatch, "compile", "honest") is None
+
+
+@pytest.mark.parametrize(
+    ("oracle", "name", "asked"),
+    [
+        ("precision", "torch.as_strided_scatter", False),
+        ("precision", "torch.select_scatter", True),
+        ("metadata", "torch.native_layer_norm", False),
+        ("metadata", "torch.native_group_norm", True),
+    ],
+)
+def test_operators_for_which_a_comparison_means_nothing_are_left_alone(oracle, name, asked):
+    operator = next(operator for operator in load("torch").operators() if operator.name == name)
+    given = TestCase("torch", (Call(name, (VECTOR, VECTOR)),))
+    assert ORACLES[oracle].applies(given, (operator,)) == asked

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 
 import torch
 
+from truekernel.fuzz.libraries.torch_operators import base_name
 from truekernel.fuzz.library import Ran
 from truekernel.fuzz.oracles.bounds import UNITS, Bound, bounds, widened
 from truekernel.fuzz.oracles.comparing import beyond, disagreement
 from truekernel.fuzz.oracles.single import (
+    ADDRESSES_STORAGE,
     assignments,
     has_one_answer,
     is_single,
@@ -38,6 +40,8 @@ class Precision:
     def applies(self, case: TestCase, operators: Sequence[Operator]) -> bool:
         """A single call whose floating tensors share one narrow dtype, with moderate values."""
         if not is_single(case) or not has_one_answer(operators[0]) or mutates(operators[0]):
+            return False
+        if ADDRESSES_STORAGE.search(base_name(operators[0].name)):
             return False
         leaves = case.calls[0].leaves()
         tensors = [leaf for leaf in leaves if isinstance(leaf, TensorValue)]

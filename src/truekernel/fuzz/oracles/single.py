@@ -25,6 +25,8 @@ AMBIGUOUS = re.compile(
     r"max_pool|cummax|cummin|aminmax|^hist"
 )
 """Operators with several right answers: eigenvectors up to sign and order, pivots, indices of equal elements. Two runs of other roundings may give different ones."""
+ADDRESSES_STORAGE = re.compile(r"^as_strided")
+"""Operators whose offset counts from the start of the storage: a view's copy in another dtype has a storage of its own."""
 LAYOUT_MATTERS = re.compile(
     r"stride|contiguous|storage|^view|as_strided|memory_format|^to$|clone|_like|new_|dim_order|real$|imag|is_|unsafe|expand|reshape|data$|_inverse$|resize"
 )
