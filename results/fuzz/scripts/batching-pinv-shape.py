@@ -4,7 +4,7 @@
 # observed: shape of output 0: (1, 0, 0) against (0, 0); alone against member 0 of a batch
 import torch
 torch.set_num_threads(1); torch.manual_seed(20210)
-x = torch.zeros((1, 0, 0), dtype=torch.float32)
+x = torch.zeros((1, 0, 0), dtype=torch.complex64)
 y = torch.zeros((), dtype=torch.float32)
 f = lambda y: torch.linalg.pinv(x, rtol=y)
 both = torch.stack([y, torch.zeros((), dtype=torch.float32)])

@@ -1,15 +1,16 @@
 # torch.embedding_bag ends the process with SIGABRT
 # capability AVX512, python 3.11.7, torch 2.13.0+cpu
 # expected: a result, or an exception that says what is wrong with the arguments
-# observed: SIGABRT: 
+# observed: SIGABRT: malloc_consolidate(): invalid chunk size
 import torch
 torch.set_num_threads(1); torch.manual_seed(20210)
-results = []
-for byte in (0, 127, 193):
-    x = torch.zeros((1, 2), dtype=torch.float32)
-    y = torch.zeros((1, 1), dtype=torch.int64)
-    z = torch.zeros((2, 2), dtype=torch.int64)
-    stale = [torch.full((size,), byte, dtype=torch.uint8) for size in range(4, 2000, 4)]; del stale
-    results.append(torch.embedding_bag(x, y, z))
-    print(results[-1])
-for r in results: torch.testing.assert_close(r, results[0], rtol=0, atol=0, equal_nan=True)
+x = torch.randn((4, 5), generator=torch.Generator().manual_seed(1387122817)).permute((1, 0)).contiguous().permute((1, 0))
+y = torch.randint(0, 10, (4, 5), generator=torch.Generator().manual_seed(1085631735)).to(torch.int64).permute((1, 0)).contiguous().permute((1, 0))
+z = torch.randint(0, 2, (4, 5), generator=torch.Generator().manual_seed(905315129)).to(torch.int64).permute((1, 0)).contiguous().permute((1, 0))
+other = torch.embedding_bag(x, y, z)
+x = x.contiguous()
+y = y.contiguous()
+z = z.contiguous()
+plain = torch.embedding_bag(x, y, z)
+print('contiguous', plain); print('other     ', other)
+torch.testing.assert_close(other, plain, equal_nan=True)

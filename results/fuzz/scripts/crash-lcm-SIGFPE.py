@@ -4,6 +4,6 @@
 # observed: SIGFPE:
 import torch
 torch.set_num_threads(1); torch.manual_seed(20210)
-x = torch.tensor([-1, -1, 1, -9223372036854775808], dtype=torch.int64).reshape((2, 2))
-y = torch.tensor([-9, -1, -8, 5], dtype=torch.int64).reshape((2, 2))
+x = torch.full((1,), -9223372036854775808, dtype=torch.int64)
+y = torch.full((1,), 5, dtype=torch.int64)
 r0 = torch.lcm_(x, y)

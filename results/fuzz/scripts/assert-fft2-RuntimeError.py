@@ -1,0 +1,11 @@
+# torch.fft.fft2 raises RuntimeError whose text tells of its inside: MKL FFT error: Intel oneMKL DFTI ERROR: Inconsistent configuration parameters
+# capability AVX512, python 3.11.7, torch 2.13.0+cpu
+# expected: a result, or an exception that says what is wrong with the arguments, not an internal assertion
+# observed: RuntimeError: MKL FFT error: Intel oneMKL DFTI ERROR: Inconsistent configuration parameters
+import torch
+torch.set_num_threads(1); torch.manual_seed(20210)
+x = torch.zeros((0, 1, 1), dtype=torch.float64)
+y = torch.tensor([], dtype=torch.int64).reshape((0, 1))
+z = torch.zeros((1, 1), dtype=torch.float64)
+r0 = torch.linalg.ldl_solve(x, y, z)
+r1 = torch.fft.fft2(r0)

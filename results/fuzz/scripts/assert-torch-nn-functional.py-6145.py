@@ -1,0 +1,8 @@
+# torch.nn.functional.unfold raises RuntimeError whose text tells of its inside: IntArrayRef contains an int that cannot be represented as a SymInt: -9223372036854775804
+# capability AVX512, python 3.11.7, torch 2.13.0+cpu
+# expected: a result, or an exception that says what is wrong with the arguments, not an internal assertion
+# observed: RuntimeError: IntArrayRef contains an int that cannot be represented as a SymInt: -9223372036854775804
+import torch
+torch.set_num_threads(1); torch.manual_seed(20210)
+x = torch.zeros((0, 1, 1, 2), dtype=torch.float32)
+r0 = torch.nn.functional.unfold(x, [4611686018427387904, 1])

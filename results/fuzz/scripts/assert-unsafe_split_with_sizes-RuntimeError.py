@@ -1,0 +1,9 @@
+# torch.Tensor.unsafe_split_with_sizes raises RuntimeError whose text tells of its inside: /__w/pytorch/pytorch/build/aten/src/ATen/RegisterCompositeExplicitAutograd_0.cpp:10383: SymIntArrayRef expected to conta
+# capability AVX512, python 3.11.7, torch 2.13.0+cpu
+# expected: a result, or an exception that says what is wrong with the arguments, not an internal assertion
+# observed: RuntimeError: /__w/pytorch/pytorch/build/aten/src/ATen/RegisterCompositeExplicitAutograd_0.cpp:10383: SymIntArrayRef expected to contain only concrete integers
+import torch
+torch.set_num_threads(1); torch.manual_seed(20210)
+x = torch.zeros((), dtype=torch.int64)
+r0 = x.half()
+r1 = r0.unsafe_split_with_sizes([0, -9223372036854775808])

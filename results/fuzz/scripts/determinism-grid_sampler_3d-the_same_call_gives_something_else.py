@@ -1,0 +1,14 @@
+# torch.grid_sampler_3d: the same call gives something else: call 1 2.541098841762901e-21 against -1.5607948015310075e+31 (element 0, 1 of 1) of call 3 (determinism)
+# capability AVX512, python 3.11.7, torch 2.13.0+cpu
+# expected: the same every time, but for roundings
+# observed: the same call gives something else: call 1 2.541098841762901e-21 against -1.5607948015310075e+31 (element 0, 1 of 1) of call 3
+import torch
+torch.set_num_threads(1); torch.manual_seed(20210)
+results = []
+for byte in (0, 127, 193):
+    x = torch.zeros((1, 1, 1, 1, 1), dtype=torch.bfloat16)
+    y = torch.zeros((1, 1, 1, 1, 3), dtype=torch.bfloat16)
+    stale = [torch.full((size,), byte, dtype=torch.uint8) for size in range(4, 2000, 4)]; del stale
+    results.append(torch.grid_sampler_3d(x, y, -1, -1, False))
+    print(results[-1])
+for r in results: torch.testing.assert_close(r, results[0], rtol=0, atol=0, equal_nan=True)

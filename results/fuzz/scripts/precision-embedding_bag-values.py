@@ -1,0 +1,14 @@
+# torch.nn.functional.embedding_bag: values of output 0: 1 against 0 (float64: 1) at element 0; 1 of 1 elements differ; float64 against torch.float32 (precision)
+# capability AVX512, python 3.11.7, torch 2.13.0+cpu
+# expected: the float64 result, within the error of honest arithmetic
+# observed: values of output 0: 1 against 0 (float64: 1) at element 0; 1 of 1 elements differ; float64 against torch.float32
+import torch
+torch.set_num_threads(1); torch.manual_seed(20210)
+x = torch.zeros((1,), dtype=torch.int64)
+y = torch.ones((1, 1), dtype=torch.float32)
+z = torch.zeros((2,), dtype=torch.int64)
+narrow = torch.nn.functional.embedding_bag(x, y, include_last_offset=True, offsets=z)
+y = y.to(torch.float64)
+wide = torch.nn.functional.embedding_bag(x, y, include_last_offset=True, offsets=z)
+print('narrow ', narrow); print('float64', wide)
+torch.testing.assert_close(narrow, wide, check_dtype=False, rtol=1e-5, atol=1e-6, equal_nan=True)

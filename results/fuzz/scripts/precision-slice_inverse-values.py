@@ -1,0 +1,14 @@
+# torch.slice_inverse: values of output 0: 1 against 0 (float64: 1) at element 1; 1 of 2 elements differ; float64 against torch.float32 (precision)
+# capability AVX512, python 3.11.7, torch 2.13.0+cpu
+# expected: the float64 result, within the error of honest arithmetic
+# observed: values of output 0: 1 against 0 (float64: 1) at element 1; 1 of 2 elements differ; float64 against torch.float32
+import torch
+torch.set_num_threads(1); torch.manual_seed(20210)
+x = torch.zeros(3, dtype=torch.float32).as_strided((2,), (2,), 0).copy_(torch.ones((2,), dtype=torch.float32))
+y = torch.zeros((2,), dtype=torch.float32)
+narrow = torch.slice_inverse(x, y)
+x = x.to(torch.float64)
+y = y.to(torch.float64)
+wide = torch.slice_inverse(x, y)
+print('narrow ', narrow); print('float64', wide)
+torch.testing.assert_close(narrow, wide, check_dtype=False, rtol=1e-5, atol=1e-6, equal_nan=True)
