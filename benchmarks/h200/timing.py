@@ -24,14 +24,14 @@ from typing import Any
 
 from truekernel import corpus
 from truekernel.audit.intervals import wilson
-from truekernel.execution import cuda, recorder
+from truekernel.execution import cuda
 from truekernel.judge import bench as bench_room
 from truekernel.judge.bench.bench import Bench
 from truekernel.judge.bench.pairs import Start
 from truekernel.judge.bench.timers import Timer
+from truekernel.judge.candidates import Candidate
 from truekernel.judge.posing import Posed
 from truekernel.model import AxisSpec, OutputSpec, Problem, TensorSpec
-from truekernel.source import kernel_signatures
 
 PAIRS = 8
 SOURCE = """
@@ -86,19 +86,12 @@ class Pooled:
 
 
 def chain(bench: Bench, steps: int) -> Start:
-    signatures, case = kernel_signatures(SOURCE), bench.case
-    plan = recorder.trace(PLAN.replace("STEPS", str(steps)), signatures, case.problem, case.axes)
-    library = cuda.compile_single(SOURCE, plan.kernels)
-    assert isinstance(library, cuda.Library), library
-    return bench.program(library, plan)
+    return bench.candidate(Candidate("chain", "plan", SOURCE, SOURCE, PLAN.replace("STEPS", str(steps))))
 
 
 def program(bench: Bench, name: str) -> Start:
-    found, case = corpus.programs()[name], bench.case
-    plan = recorder.trace(found, kernel_signatures(found.source), case.problem, case.axes)
-    library = cuda.compile_single(found.source, plan.kernels)
-    assert isinstance(library, cuda.Library), library
-    return bench.program(library, plan)
+    found = corpus.programs()[name]
+    return bench.candidate(Candidate(name, "plan", found.source, found.source, found.plan_source))
 
 
 def compared(bench: Bench, one: Start, other: Start) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the witness search of a problem executes (cases, other orders of threads, stale memory), and which mutants costly parts of it concern."""
+"""What the witness search of a problem executes (cases, other orders of threads, other contents of memory), and which mutants costly parts of it concern."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def costly_requests(problem: Problem, cases: Mapping[str, Case], requests: Itera
 
 
 def concerns(case: Case, configuration: Configuration, rule_class: str) -> bool:
-    """Whether a costly case can show a fault of this class: special values are for faults in what is computed, other orders of threads and stale memory for all others."""
+    """Whether a costly case can show a fault of this class: special values are for faults in what is computed, other orders of threads and contents of memory for all others."""
     if configuration != Configuration():
         return rule_class not in NUMERIC
     recipe = parse_recipe(case.recipe)

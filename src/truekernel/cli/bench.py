@@ -65,8 +65,6 @@ def bench(
     posed = pose(problem)
     handed_in = load_candidate(candidate, posed.problem)
     rival = None if other is None else load_candidate(other, posed.problem)
-    for given in [c for c in (handed_in, rival) if c is not None and not c.is_cuda]:
-        raise BadInputError(f"candidate {given.name}: its Python would run beside the clock: give a .cu file")
     result = measure(handed_in, posed, problem, secret=new_secret(), other=rival, pairs=pairs, baselines=titles)
     if json:
         print_json(asdict(result))

@@ -29,7 +29,8 @@ def gauntlet(
         Names or groups (answer, numbers, memory, reading, replay, harness); may be repeated. Default: all.
     against
         Command to measure in place of our judge, e.g. "python my_eval.py {reference} {candidate}": two Python files in the form of KernelBench. It says its verdict as for --checker-cmd of
-        `truekernel audit`. Nothing keeps an attack from what that process may do: these write to every open descriptor, patch torch and end processes, no more.
+        `truekernel audit`. Nothing keeps an attack from what that process may do: these write to every open descriptor and to temporary files, patch torch
+        and the functions of an evaluator, and end processes, no more.
     against_seconds
         Limit of one run of such a command.
     json

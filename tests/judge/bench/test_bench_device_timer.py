@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 import json
 from pathlib import Path
@@ -9,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from truekernel.judge.bench import device_timer
+from truekernel.execution.cuda.driver import DriverError
+from truekernel.judge.bench import device_timer, serving
 
 CALL, FIXED = 3e-6, 40e-6
 """Seconds that a call takes there, and a launch of any graph."""
@@ -71,7 +73,7 @@ class Device:
 
     def launch(self, function: str, grid: Any, block: Any, parameters: Any, **more: Any) -> None:
         assert self.recording is not None
-        address = int.from_bytes(bytes((device_timer.ctypes.c_char * 8).from_address(parameters[0])), "little")
+        address = int.from_bytes(bytes((ctypes.c_char * 8).from_address(parameters[0])), "little")
         self.recording.append(("launch", address))
 
     def call(self, name: str, *arguments: Any) -> None:
@@ -129,14 +131,14 @@ def device(timer: device_timer.Timer) -> Device:
 
 
 def test_a_call_takes_what_a_slope_says(timer: device_timer.Timer) -> None:
-    said = timer.answer({"time": 10, "rotating": True, "repeats": 4})
+    said = serving.answer(timer, {"time": 10, "rotating": True, "repeats": 4})
     assert said["device"] == pytest.approx([CALL] * 4)
     assert len(said["wall"]) == 4
 
 
 def test_copies_are_three_times_the_cache_and_take_turns(timer: device_timer.Timer) -> None:
     assert timer.hello["copies"] == 6  # of 2048 bytes, for a cache of 4096
-    timer.time(6, True, 1)
+    serving.slopes(timer, 6, True, 1)
     first = [address for what, address in device(timer).graphs[0] if what == "launch"]
     assert len(set(first)) == 6
     contents = [bytes(device(timer).memory[address][:1]) for address in first]
@@ -144,24 +146,24 @@ def test_copies_are_three_times_the_cache_and_take_turns(timer: device_timer.Tim
 
 
 def test_a_warm_call_has_one_copy(timer: device_timer.Timer) -> None:
-    timer.time(6, False, 1)
+    serving.slopes(timer, 6, False, 1)
     assert len({address for what, address in device(timer).graphs[0] if what == "launch"}) == 1
 
 
 def test_buffers_of_zeros_are_cleared_within_each_call(timer: device_timer.Timer) -> None:
-    timer.time(3, True, 1)
+    serving.slopes(timer, 3, True, 1)
     assert [what for what, _ in device(timer).graphs[0]] == ["fill 0", "launch"] * 3
 
 
 def test_poison_covers_what_must_be_written_and_nothing_else(timer: device_timer.Timer) -> None:
-    timer.answer({"poison": True})
+    serving.answer(timer, {"poison": True})
     found = [address for what, address in device(timer).done if what == "fill 255"]
     assert found == [addresses[1] for addresses in timer._copies]
 
 
 def test_outputs_leave_as_files(timer: device_timer.Timer, tmp_path: Path) -> None:
     device(timer).memory[timer._copies[2][1]][:] = b"\7" * 512
-    (file,) = timer.answer({"outputs": 2})["files"]
+    (file,) = serving.answer(timer, {"outputs": 2})["files"]
     assert (tmp_path / file).read_bytes() == b"\7" * 512
 
 
@@ -172,13 +174,13 @@ def test_memory_bounds_the_copies(timer: device_timer.Timer, monkeypatch: pytest
 
 def test_what_fails_is_an_answer(timer: device_timer.Timer, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     def fails(*_: Any) -> None:
-        raise device_timer.DriverError(700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal access", "cuCtxSynchronize")
+        raise DriverError(700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal access", "cuCtxSynchronize")
 
-    monkeypatch.setattr(timer, "time", fails)
+    monkeypatch.setattr(timer, "elapsed", fails)
     monkeypatch.setattr(
-        device_timer.sys, "stdin", io.StringIO('{"time": 1, "rotating": true, "repeats": 1}\n{"nonsense": 1}\n')
+        serving.sys, "stdin", io.StringIO('{"time": 1, "rotating": true, "repeats": 1}\n{"nonsense": 1}\n')
     )
-    device_timer.serve(timer)
+    serving.serve(timer)
     hello, failed, unknown = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert hello["copies"] == 6
     assert "ILLEGAL_ADDRESS" in failed["error"]

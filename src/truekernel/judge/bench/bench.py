@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 from truekernel.errors import BadInputError
 from truekernel.execution import cuda, recorder
-from truekernel.execution.cuda.library import Library
 from truekernel.execution.simt.library import CompileFailure
 from truekernel.judge.bench.comparing import Comparison, agree, compare
 from truekernel.judge.bench.conditions import Meter
@@ -23,7 +22,6 @@ from truekernel.judge.bench.timers import Timer
 from truekernel.judge.candidates import Candidate
 from truekernel.judge.posing import Posed
 from truekernel.judge.steps import secret_seed
-from truekernel.model import LaunchPlan
 from truekernel.source import kernel_signatures
 
 IMPOSSIBLE = 0.9
@@ -104,20 +102,12 @@ class Bench:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def candidate(self, candidate: Candidate) -> Start:
-        """Compile a candidate; what starts a process that times it. Raises BadInputError, PlanError."""
-        if not candidate.is_cuda:
-            raise BadInputError(
-                f"candidate {candidate.name}: only CUDA with a launch plan can be timed, whose host code does not run beside the clock"
-            )
+        """Compile a candidate of device code; what starts a process that times it. Raises BadInputError, also for a plan that returns an input; PlanError."""
         signatures = kernel_signatures(candidate.source)
         plan = recorder.trace(candidate.plan, signatures, self.case.problem, self.case.axes)
         library = cuda.compile_single(candidate.source, plan.kernels)
         if isinstance(library, CompileFailure):
             raise BadInputError(f"candidate {candidate.name} does not compile: {library}")
-        return self.program(library, plan)
-
-    def program(self, library: Library, plan: LaunchPlan) -> Start:
-        """What starts a process that times compiled kernels under a launch plan. Raises BadInputError for one that writes into an input."""
         inputs = [n for n in plan.outputs if plan.buffers[n].init == "input"]
         if inputs:
             raise BadInputError(
@@ -211,6 +201,8 @@ def bench(
 
     Raises BadInputError for what can't be timed, GpuMissingError without a GPU, TimerError when a timing process fails.
     """
+    for given in [one for one in (candidate, other) if one is not None and not one.is_cuda]:
+        raise BadInputError(f"candidate {given.name}: its Python would run beside the clock: give a .cu file")
     device = cuda.device_info().name
     with Bench(posed, problem, secret, pairs) as clock:
         start = clock.candidate(candidate)

@@ -3,14 +3,11 @@
 Calls are recorded into a graph, so that the time between kernels is the device's own, and each call finds other contents at other addresses: copies of all buffers, together
 three times as large as the L2 cache, take turns. The time of a call is a slope, that of 2 K calls less that of K over K, by two clocks: events on the device, and this process's own.
 
-`python -m truekernel.judge.bench.device_timer FOLDER` reads FOLDER/job.json (see `jobs.device_job`) and then answers requests, one JSON document a line:
-{"time": calls, "rotating": bool, "repeats": n} -> {"device": [seconds a call], "wall": [...]}; {"poison": true}; {"outputs": copy} -> {"files": [...]};
-{"bandwidth": true} -> {"bytes_per_s": b}. An error is answered {"error": text}.
+`python -m truekernel.judge.bench.device_timer FOLDER` reads FOLDER/job.json (see `jobs.device_job`) and then answers the requests of `serving`.
 """
 
 from __future__ import annotations
 
-import ctypes
 import json
 import sys
 import time
@@ -19,12 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from truekernel.execution.cuda.driver import LARGEST_PLAIN_SHARED, Driver, DriverError, DriverMissingError, parameters
+from truekernel.judge.bench.serving import POISON, copies, serve
 
-FOOTPRINT = 3
-"""All copies together, in sizes of the L2 cache."""
-MOST_COPIES = 64
-SHARE_OF_MEMORY = 0.4
-POISON = 0xFF
 _L2_SIZE = 38
 _RELAXED = 2
 _COPIED = 512 << 20
@@ -58,9 +51,8 @@ class Timer:
         return self._driver.attribute(0, _L2_SIZE)
 
     def _count(self) -> int:
-        each = max(sum(buffer["nbytes"] for buffer in self._job["buffers"]), 1)
-        wanted = max(len(self._job["sets"]), -(-FOOTPRINT * self._l2() // each))
-        return max(1, min(wanted, MOST_COPIES, int(SHARE_OF_MEMORY * self._driver.free_memory() / each)))
+        each = sum(buffer["nbytes"] for buffer in self._job["buffers"])
+        return copies(each, len(self._job["sets"]), self._l2(), self._driver.free_memory())
 
     def _copy(self, number: int) -> list[int]:
         """Addresses of a copy's buffers, its inputs filled."""
@@ -104,10 +96,10 @@ class Timer:
             driver.call("cuStreamEndCapture", self._stream, byref(graph))
             driver.call("cuGraphInstantiateWithFlags", byref(ready), graph, 0)
             self._graphs[calls, rotating] = ready
-            self._elapsed(ready)
+            self._launched(ready)
         return self._graphs[calls, rotating]
 
-    def _elapsed(self, graph: c_void_p) -> tuple[float, float]:
+    def _launched(self, graph: c_void_p) -> tuple[float, float]:
         """Seconds of one launch of a graph, by the device and by this process."""
         driver = self._driver
         driver.call("cuCtxSynchronize")
@@ -118,19 +110,9 @@ class Timer:
         driver.call("cuCtxSynchronize")
         return driver.seconds(self._events[0], self._events[1]), time.perf_counter() - begun
 
-    def time(self, calls: int, rotating: bool, repeats: int) -> dict[str, list[float]]:
-        """Seconds a call, `repeats` times."""
-        once, twice = self._graph(calls, rotating), self._graph(2 * calls, rotating)
-        device, wall = [], []
-        for number in range(repeats):
-            # Which of the two comes first alternates: the second finds warmer clocks.
-            if number % 2:
-                second, first = self._elapsed(twice), self._elapsed(once)
-            else:
-                first, second = self._elapsed(once), self._elapsed(twice)
-            device.append((second[0] - first[0]) / calls)
-            wall.append((second[1] - first[1]) / calls)
-        return {"device": device, "wall": wall}
+    def elapsed(self, calls: int, rotating: bool) -> tuple[float, float]:
+        """Seconds of so many calls in a row, by the device and by this process."""
+        return self._launched(self._graph(calls, rotating))
 
     def poison(self) -> None:
         """Overwrite whatever the program must write."""
@@ -163,30 +145,6 @@ class Timer:
         for address in pair:
             driver.free(address)
         return best
-
-    def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """The answer to one request."""
-        if "time" in asked:
-            return self.time(asked["time"], asked["rotating"], asked["repeats"])
-        if "poison" in asked:
-            self.poison()
-            return {}
-        if "outputs" in asked:
-            return {"files": self.outputs(asked["outputs"])}
-        if "bandwidth" in asked:
-            return {"bytes_per_s": self.bandwidth()}
-        return {"error": f"unknown request {sorted(asked)}"}
-
-
-def serve(timer: Any) -> None:
-    """Answer requests until there are no more."""
-    print(json.dumps(timer.hello), flush=True)
-    for line in sys.stdin:
-        try:
-            said = timer.answer(json.loads(line))
-        except (DriverError, RuntimeError, MemoryError, ctypes.ArgumentError) as error:
-            said = {"error": " ".join(str(error).split())[:400]}
-        print(json.dumps(said), flush=True)
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """A process that times the reference as torch runs it: one baseline, with every switch that changes float32 arithmetic set to a known value first.
 
-Requests and answers are those of `device_timer`; `python -m truekernel.judge.bench.torch_timer FOLDER` reads FOLDER/job.json (see `jobs.torch_job`).
+Requests and answers are those of `serving`; `python -m truekernel.judge.bench.torch_timer FOLDER` reads FOLDER/job.json (see `jobs.torch_job`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from truekernel.judge.bench.device_timer import FOOTPRINT, MOST_COPIES, POISON, SHARE_OF_MEMORY, serve
+from truekernel.judge.bench.serving import POISON, copies, serve
 from truekernel.judge.inside.state import snapshot
 from truekernel.judge.posing import pose
 from truekernel.numerics.formats import TORCH_DTYPES
@@ -49,8 +49,7 @@ class TorchTimer:
         each = sum(t.numel() * t.element_size() for t in self._sets[0].values()) + job["output_bytes"]
         free, _ = torch.cuda.mem_get_info()
         l2 = torch.cuda.get_device_properties(0).L2_cache_size
-        wanted = max(len(self._sets), -(-FOOTPRINT * l2 // max(each, 1)))
-        count = max(1, min(wanted, MOST_COPIES, int(SHARE_OF_MEMORY * free / max(each, 1))))
+        count = copies(each, len(self._sets), l2, free)
         self._copies = [
             {name: tensor.clone() for name, tensor in self._sets[number % len(self._sets)].items()}
             for number in range(count)
@@ -104,7 +103,9 @@ class TorchTimer:
             graph.replay()
         return self._graphs[calls, rotating]
 
-    def _elapsed(self, calls: int, rotating: bool) -> tuple[float, float]:
+    @torch.no_grad()
+    def elapsed(self, calls: int, rotating: bool) -> tuple[float, float]:
+        """Seconds of so many calls in a row, by the device and by this process."""
         graph = self._graph(calls, rotating) if self._job["graphed"] else None
         torch.cuda.synchronize()
         begun = time.perf_counter()
@@ -116,19 +117,6 @@ class TorchTimer:
         self._events[1].record()
         torch.cuda.synchronize()
         return self._events[0].elapsed_time(self._events[1]) / 1e3, time.perf_counter() - begun
-
-    def time(self, calls: int, rotating: bool, repeats: int) -> dict[str, list[float]]:
-        """Seconds a call, `repeats` times."""
-        device, wall = [], []
-        with torch.no_grad():
-            for number in range(repeats):
-                if number % 2:
-                    second, first = self._elapsed(2 * calls, rotating), self._elapsed(calls, rotating)
-                else:
-                    first, second = self._elapsed(calls, rotating), self._elapsed(2 * calls, rotating)
-                device.append((second[0] - first[0]) / calls)
-                wall.append((second[1] - first[1]) / calls)
-        return {"device": device, "wall": wall}
 
     def poison(self) -> None:
         """Overwrite the results of all copies."""
@@ -150,17 +138,6 @@ class TorchTimer:
             (self._folder / name).write_bytes(flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b"")
             names.append(name)
         return names
-
-    def answer(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """The answer to one request."""
-        if "time" in asked:
-            return self.time(asked["time"], asked["rotating"], asked["repeats"])
-        if "poison" in asked:
-            self.poison()
-            return {}
-        if "outputs" in asked:
-            return {"files": self.outputs(asked["outputs"])}
-        return {"error": f"unknown request {sorted(asked)}"}
 
 
 def main() -> None:

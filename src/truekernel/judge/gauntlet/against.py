@@ -46,11 +46,7 @@ class Asked:
     def document(self) -> dict[str, object]:
         """As JSON types."""
         return {
-            "name": self.attack.name,
-            "group": self.attack.group,
-            "title": self.attack.title,
-            "source": self.attack.source,
-            "problem": self.attack.problem,
+            **self.attack.document(),
             **{
                 role: {"verdict": said.verdict, "why": said.why}
                 for role, said in zip(ROLES, (self.cheat, self.twin), strict=True)

@@ -25,6 +25,16 @@ class Attack:
     problem: str
     source: str = ""
 
+    def document(self) -> dict[str, object]:
+        """As JSON types."""
+        return {
+            "name": self.name,
+            "group": self.group,
+            "title": self.title,
+            "source": self.source,
+            "problem": self.problem,
+        }
+
     def file(self, role: str) -> str:
         """Path of `cheat` or `twin` as a candidate."""
         cuda = FOLDER / self.name / f"{role}.cu"

@@ -35,11 +35,7 @@ class Tried:
     def document(self) -> dict[str, object]:
         """As JSON types."""
         return {
-            "name": self.attack.name,
-            "group": self.attack.group,
-            "title": self.attack.title,
-            "source": self.attack.source,
-            "problem": self.attack.problem,
+            **self.attack.document(),
             "caught": self.caught,
             "cheat": {"word": self.cheat.word, "why": self.cheat.why},
             "cleared": self.cleared,
