@@ -1,10 +1,11 @@
 import itertools
+from dataclasses import replace
 
 import pytest
 
 from truekernel import checkers, corpus, mutation
 from truekernel.audit import trials
-from truekernel.audit.setup import set_up
+from truekernel.audit.setup import FIRST, set_up
 from truekernel.model import Configuration, Execution, Outcome
 
 
@@ -35,20 +36,39 @@ def test_what_does_not_repeat_is_not(setup, mutants, monkeypatch):
     assert not any(record.survivor_confirmed for record in survivors)
 
 
-def test_groups_of_the_witness_search_hold_every_request_once(setup, mutants, monkeypatch):
+@pytest.mark.parametrize("own_plans", [False, True])
+def test_groups_of_the_witness_search_hold_every_request_once(setup, mutants, monkeypatch, own_plans):
     groups = []
 
-    def nothing(_library, _variant, _plans, requests, _series):
+    def nothing(_library, _variant, _plans, requests, _series, *, ceilings):
+        assert len(ceilings) == len(requests)
         groups.append(list(requests))
         return []
 
     monkeypatch.setattr(setup.stage, "execute", nothing)
+    base = setup.bases["mse_loss"]
+    build = trials.builds.Build(None, 0, replace(base.plans, digest="other") if own_plans else base.plans)
     for count in (0, 1, 2, 3, 8, len(setup.witness_requests)):
         groups.clear()
-        wanted, base = setup.witness_requests[:count], setup.bases["mse_loss"]
-        assert trials._search(setup, base, trials.builds.Build(None, 0, None), wanted) == (None, [])
+        wanted = setup.witness_requests[:count]
+        assert trials._search(setup, base, build, wanted) == (None, [])
         assert [request for group in groups for request in group] == wanted
         assert all(groups) or not count
+        assert len(groups) == (count.bit_length() + (count & (count - 1) > 0) if own_plans else min(count, 1))
+
+
+def test_a_search_goes_on_behind_what_ended_its_group_and_proves_nothing(setup, monkeypatch):
+    base, wanted, asked = setup.bases["mse_loss"], setup.witness_requests[:5], []
+
+    def first_only(_library, _variant, _plans, requests, _series, *, ceilings):
+        asked.append(list(requests))
+        case_id, configuration = requests[0]
+        return [Execution(case_id, configuration, Outcome("host_differs"))]
+
+    monkeypatch.setattr(setup.stage, "execute", first_only)
+    witness, tried = trials._search(setup, base, trials.builds.Build(None, 0, base.plans), wanted)
+    assert witness is None and [(e.case_id, e.configuration) for e in tried] == wanted
+    assert asked == [wanted[k:] for k in range(5)]
 
 
 def test_costly_cases_are_for_the_faults_that_they_can_show(setup):
@@ -61,32 +81,34 @@ def test_costly_cases_are_for_the_faults_that_they_can_show(setup):
     assert set(numeric) | set(others) == set(setup.witness_requests)
 
 
-def test_costly_cases_ask_honest_variants_only_when_a_mutant_differs_there(setup):
+def test_honest_variants_run_only_where_a_mutant_may_be_proved_wrong(setup):
     """And then they have a range like all others, which proves the mutant wrong or not."""
-    unknown = [request for request in setup.witness_requests if request not in setup.ranges]
-    axes = [setup.stage.prepared[case_id].case.lengths for case_id, _ in unknown]
-    assert {lengths["B"] * lengths["N"] > 60_000 or lengths["B"] > 500 for lengths in axes} == {True}
-    assert all(request in setup.ranges for request in setup.requests)
+    unknown = [request for request in setup.witness_requests if not setup.ranges.complete(request)]
+    assert len(unknown) > 50
+    assert all(setup.ranges.complete(request) for request in (*setup.requests, *setup.witness_requests[:FIRST]))
     base = setup.bases["mse_loss"]
     build = trials.builds.Build(base.library, 0, base.plans)
     assert trials._search(setup, base, build, setup.witness_requests)[0] is None, (
         "the program as written proves nothing"
     )
-    assert not [request for request in unknown if request in setup.ranges]
-    found = setup.honest_range(unknown[0])
-    assert 0 <= found.worst < 200 and not found.nonfinite and setup.ranges[unknown[0]] == found
+    assert not [request for request in unknown if setup.ranges.complete(request)]
+    (right,) = setup.stage.execute(base.library, 0, base.plans, unknown[:1])
+    assert setup.ranges.prove(right)[0] is None and not setup.ranges.complete(unknown[0])
+    wrong = replace(right, statistics={**right.statistics, "worst": 1e6})
+    why, honest = setup.ranges.prove(wrong)
+    assert why and setup.ranges.complete(unknown[0]) and 0 <= honest.worst < 200 and not honest.nonfinite
 
 
 @pytest.mark.parametrize(("again", "proved"), [("timeout", True), ("ok", False)])
 def test_running_out_of_time_proves_a_mutant_wrong_only_when_it_does_so_twice(setup, monkeypatch, again, proved):
     wanted, base, ends = setup.witness_requests[:1], setup.bases["mse_loss"], iter(["timeout", again, again])
 
-    def late(_library, _variant, _plans, requests, _series=None):
+    def late(_library, _variant, _plans, requests, _series=None, *, ceilings=None):
         nothing = {"worst": 0.0, "nonfinite": 0.0}
         return [Execution(case_id, c, Outcome(next(ends)), nothing) for case_id, c in requests]
 
     monkeypatch.setattr(setup.stage, "execute", late)
-    witness, _ = trials._search(setup, base, trials.builds.Build(None, 0, None), wanted)
+    witness, _ = trials._search(setup, base, trials.builds.Build(None, 0, base.plans), wanted)
     assert (witness is not None and witness.status == "timeout") == proved
 
 
@@ -122,19 +144,36 @@ def gpu(setup, monkeypatch):
     return setup
 
 
-def test_first_witness_beside_the_suites_changes_nothing(setup, mutants):
+def test_witnesses_beside_the_suites_change_nothing(setup, mutants):
     compilation = trials.builds.compiled(setup, "mse_loss", mutants)
-    first = setup.witness_requests[:1]
     for own in compilation.builds.values():
-        both = [
+        suites, witnesses = trials._suites_and_witnesses(setup, own, setup.witness_requests)
+        apart = [
             setup.stage.execute(own.library, own.variant, own.plans, setup.requests, setup.series(setup.requests)),
-            setup.stage.execute(own.library, own.variant, own.plans, first, [1]),
+            setup.stage.execute(own.library, own.variant, own.plans, setup.witness_requests[: len(witnesses)]),
         ]
-        together = trials._suites_and_first_witness(setup, own)
-        assert [[(e.case_id, e.outcome.status, e.output_hash) for e in part] for part in together] == [
-            [(e.case_id, e.outcome.status, e.output_hash) for e in part] for part in both
+        assert [[(e.case_id, e.outcome.status, e.output_hash) for e in part] for part in (suites, witnesses)] == [
+            [(e.case_id, e.outcome.status, e.output_hash) for e in part] for part in apart
         ]
+        whole = len(witnesses) == len(setup.witness_requests)
+        assert whole or setup.ranges.prove(witnesses[-1])[0] or witnesses[-1].outcome.status != "ok"
     trials.builds.drop(setup, compilation.builds)
+
+
+def test_one_group_after_the_other_finds_the_same_witnesses(setup, mutants, monkeypatch):
+    """As on a device that does not stop at a ceiling."""
+    together = trials.run_chunk(setup, "mse_loss", mutants, {})
+    monkeypatch.setattr(trials, "_heeded", lambda *_: None)
+    monkeypatch.setattr(trials, "_group_end", lambda _s, _b, _o, start, count: min(count, max(1, 2 * start)))
+    apart = trials.run_chunk(setup, "mse_loss", mutants, {})
+
+    def seen(records):
+        return [
+            (r.id, r.quarantine, r.worst, r.witness and r.witness.model_dump(), [e.output_hash for e in r.executions])
+            for r in records
+        ]
+
+    assert seen(together) == seen(apart) and any(r.witness for r in together)
 
 
 def test_what_differs_from_run_to_run_is_repeated_and_its_kills_are_counted(mutants, gpu, monkeypatch):

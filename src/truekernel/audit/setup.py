@@ -17,6 +17,7 @@ from truekernel import corpus
 from truekernel.audit.builds import Build
 from truekernel.audit.callables import Opinions, ask
 from truekernel.audit.gates import case_gates, without_invalid
+from truekernel.audit.honest_ranges import HonestRanges
 from truekernel.audit.records import CaseGate, CaseRecord, HonestRecord, ProblemRecord, SuiteEntry
 from truekernel.audit.searching import concerns, costly_requests, search_requests
 from truekernel.audit.vacuity import vacuous_pairs
@@ -33,9 +34,10 @@ from truekernel.trial.devices import Cpu, Device, Source
 from truekernel.trial.gate import full_gate, wrong
 from truekernel.trial.honest import HonestVariant, honest_variants
 from truekernel.trial.stage import Plans, Request, Stage
-from truekernel.trial.witness import HonestRange
 
 _OK = Outcome("ok")
+FIRST = 8
+"""Requests of the witness search that all honest variants execute at once, at which nearly all mutants fall; the others are executed when a proof needs them."""
 RESEEDED = 1 << 30
 """Added to the seeds of a uniform suite, modulo 2^31, to ask what other seeds would have caught."""
 
@@ -65,12 +67,10 @@ class ProblemSetup:
     """What every mutant executes: the union over all checkers, in a fixed order."""
     witness_requests: list[Request]
     reseeded: dict[str, list[Request]]
-    ranges: dict[Request, HonestRange] = field(default_factory=dict)
-    """What honest variants show, as far as it is known: see `honest_range`."""
+    ranges: HonestRanges = field(init=False)
+    """What honest variants that pass their gate show, the programs as written among them."""
     costly: frozenset[Request] = frozenset()
-    """Requests of the witness search on which honest variants should not run in vain, nor mutants that can hardly fall there: see `search`."""
-    good: list[Build] = field(default_factory=list)
-    """Honest variants that pass their gate, the programs as written among them."""
+    """Requests of the witness search that are not for mutants that can hardly fall there: see `search`."""
     bases: dict[str, Base] = field(default_factory=dict)
     honest: list[HonestRecord] = field(default_factory=list)
     gates: tuple[CaseGate, ...] = ()
@@ -80,6 +80,10 @@ class ProblemSetup:
     _series: dict[Request, int] = field(default_factory=dict)
     """Both are worked out when they are first asked for, which is when cases and suites are final."""
 
+    def __post_init__(self) -> None:
+        """Honest variants are yet to come."""
+        self.ranges = HonestRanges(self._execute_honest)
+
     def __enter__(self) -> ProblemSetup:
         return self
 
@@ -87,20 +91,14 @@ class ProblemSetup:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stage.server.close()
-        for build in self.good:
+        for build in self.ranges.builds:
             build.library.close()
 
-    def honest_range(self, request: Request) -> HonestRange:
-        """What honest variants show on a request. On costly cases they run when that is first asked: few mutants get so far and differ there."""
-        if request not in self.ranges:
-            kept = {base.plans.digest for base in self.bases.values()}
-            executions: list[Execution] = []
-            for build in self.good:
-                executions += self.stage.execute(build.library, build.variant, build.plans, [request])
-                if build.plans.digest not in kept:  # cases under plans of their own hold megabytes each
-                    self.stage.release(build.plans)
-            self.ranges[request] = HonestRange.of(e for e in executions if wrong([e]) is None)
-        return self.ranges[request]
+    def _execute_honest(self, build: Build, request: Request) -> list[Execution]:
+        executions = self.stage.execute(build.library, build.variant, build.plans, [request])
+        if build.plans.digest not in {base.plans.digest for base in self.bases.values()}:
+            self.stage.release(build.plans)  # cases under plans of their own hold megabytes each
+        return executions
 
     def search(self, rule_class: str) -> list[Request]:
         """What the witness search executes of a mutant of this class, in order: all requests but costly ones of special values, which are for faults in what is computed, and costly ones
@@ -218,7 +216,6 @@ def _honest(setup: ProblemSetup, mutated: Sequence[Program]) -> None:
     wanted = {program.name for program in mutated}
     ours = [program for program in corpus.programs().values() if program.problem == setup.problem.name]
     programs = [*ours, *(program for program in mutated if program not in ours)]
-    everything = list(dict.fromkeys([*setup.requests, *setup.witness_requests]))
     others = list(dict.fromkeys(request for requests in setup.reseeded.values() for request in requests))
     built, refused = _built(setup, honest_variants(programs), wanted)
     for variant, why in refused:
@@ -227,20 +224,23 @@ def _honest(setup: ProblemSetup, mutated: Sequence[Program]) -> None:
     kept = {plans.digest for variant, _, plans in built if variant.id in wanted}
     lost = _disputed(setup)
     _leave_out(setup, lost)
-    everything = [request for request in everything if request[0] not in lost]
+    everything = list(dict.fromkeys([*setup.requests, *setup.witness_requests]))
     flushed: set[str] = set()
+    written: dict[str, list[Execution]] = {}
+    requests = [*everything, *others]
     for variant, library, plans in built:
         if not variant.rule:
-            requests, ours_too = [*everything, *others], variant.id in corpus.programs()
+            ours_too = variant.id in corpus.programs()
             # A program of the user's may loop for ever on every case: its first fault is enough.
             executions = stage.execute(library, 0, plans, requests, None if ours_too else [1] * len(requests))
             if not ours_too and (fault := wrong(executions)):
                 raise _refusal(setup, variant.id, fault)
-            stage.time_limits(requests, executions)
+            written[variant.id] = executions
             if ours_too:
                 flushed |= _flushed(setup, executions)
+    for executions in written.values():  # after all have run: one that takes longer than another is right too
+        stage.time_limits(requests, executions)
     _leave_out(setup, flushed)
-    everything = [request for request in everything if request[0] not in flushed]
     for program in programs:
         if (
             program not in ours
@@ -251,17 +251,18 @@ def _honest(setup: ProblemSetup, mutated: Sequence[Program]) -> None:
     stage.set_spreads(_spreads(setup, [b for b in built if b[0].role == "panel"], kept))
     cases = {case_id: prepared.case for case_id, prepared in stage.prepared.items()}
     setup.costly = costly_requests(setup.problem, cases, setup.witness_requests) - set(setup.requests)
-    cheap = [request for request in everything if request not in setup.costly]
-    good: list[dict[Request, Execution]] = []
+    suites, searched = set(setup.requests), set(setup.witness_requests)
+    first = [*setup.requests, *setup.witness_requests[:FIRST]]
     for variant, library, plans in built:
-        executions = stage.execute(library, 0, plans, everything if variant.id in wanted else cheap)
+        # What set-up has seen of a program as written stands where no spread belongs to it.
+        seen = [e for e in written.get(variant.id, ()) if (e.case_id, e.configuration) in searched - suites]
+        executions = [*stage.execute(library, 0, plans, setup.requests if seen else first), *seen]
         fault = wrong(executions)
         if fault and variant.id in wanted:
             raise _refusal(setup, variant.id, fault)
         if fault is None:
-            good.append({(e.case_id, e.configuration): e for e in executions})
-            setup.good.append(Build(library, 0, plans))
-        mine = [e for e in executions if (e.case_id, e.configuration) in set(setup.requests)]
+            setup.ranges.add(Build(library, 0, plans), executions)
+        mine = [e for e in executions if (e.case_id, e.configuration) in suites]
         setup.honest.append(
             _record(setup, variant, mine, fault or "", ask(setup, Build(library, 0, plans), _subject(setup, variant)))
         )
@@ -277,8 +278,6 @@ def _honest(setup: ProblemSetup, mutated: Sequence[Program]) -> None:
             library.close()
     for variant, why in refused:
         setup.honest.append(_record(setup, variant, [], why, Opinions()))
-    for request in cheap:
-        setup.ranges[request] = HonestRange.of(executions[request] for executions in good)
     setup.honest.append(_eager(setup))
 
 

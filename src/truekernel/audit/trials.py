@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,13 +17,14 @@ from truekernel.audit.records import MutantRecord, Witness, WorstElement
 from truekernel.audit.setup import Base, ProblemSetup
 from truekernel.audit.verdicts import State
 from truekernel.checkers import accepts
+from truekernel.execution.backend import NO_CEILING, Ceiling
 from truekernel.export import Subject
 from truekernel.model import Configuration, Execution, Mutant
 from truekernel.numerics import Expected
 from truekernel.numerics.formats import to_float64
 from truekernel.numerics.statistics import errors
 from truekernel.trial.stage import Request
-from truekernel.trial.witness import HonestRange, proves_wrong
+from truekernel.trial.witness import HonestRange
 
 STRAYING = ("index", "boundary")
 """Classes whose mutants often access what is not theirs."""
@@ -74,14 +74,15 @@ def _run(setup: ProblemSetup, base: Base, mutant: Mutant, own: Build, code: str)
     """Everything about one unique mutant but its hazards. All of it is seen on the mutant compiled alone, which its identity needs anyway: suites on a shared
     build would cost that build as well, and a repetition of all that a checker accepts there."""
     gpu = setup.device.name == "cuda"
-    executions, first = _suites_and_first_witness(setup, own)
+    wanted = setup.search(mutant.made_by[0].rule_class)
+    executions, first = _suites_and_witnesses(setup, own, wanted[: _group_end(setup, base, own, 0, len(wanted))])
     repeated, again = _repeated(setup, executions, own)
     repeats: dict[str, tuple[int, int]] = {}
     if repeated is False and gpu:
         executions, repeated = _with_faults(executions, again)
         repeats = {} if repeated else _kills(setup, executions, own)
     # What does not repeat (it reads an address or a clock, say) stays as it was seen, unconfirmed.
-    witness, tried = _search(setup, base, own, setup.search(mutant.made_by[0].rule_class), first)
+    witness, tried = _search(setup, base, own, wanted, first)
     both = [*executions, *tried]
     observed = any(base.hashes[e.case_id, e.configuration] != e.output_hash for e in both if e.outcome.status == "ok")
     statuses = {e.outcome.status for e in both}
@@ -102,17 +103,34 @@ def _run(setup: ProblemSetup, base: Base, mutant: Mutant, own: Build, code: str)
     return _survivor(setup, record, own) if "accept" in states(setup, record).values() else record
 
 
-def _suites_and_first_witness(setup: ProblemSetup, own: Build) -> tuple[list[Execution], list[Execution]]:
-    """The suites of all checkers, and the first execution of the witness search, which kills three of four mutants. A fault ends the suites that hold its case, not those of other checkers; the
+def _suites_and_witnesses(
+    setup: ProblemSetup, own: Build, witnesses: Sequence[Request]
+) -> tuple[list[Execution], list[Execution]]:
+    """The suites of all checkers, and the first group of the witness search. A fault ends the suites that hold its case, not those of other checkers; the
     witness search is a series of its own. In one go: each request costs a process on a CPU, and a wait for its turn on a GPU."""
-    requests = [*setup.requests, *setup.witness_requests[:1]]
-    series = [*setup.series(setup.requests), *[1 << len(setup.checkers)] * len(setup.witness_requests[:1])]
-    found = setup.stage.execute(own.library, own.variant, own.plans, requests, series)
+    requests = [*setup.requests, *witnesses]
+    series = [*setup.series(setup.requests), *[1 << len(setup.checkers)] * len(witnesses)]
+    ceilings = [*[NO_CEILING] * len(setup.requests), *map(setup.ranges.ceiling, witnesses)]
+    found = setup.stage.execute(
+        own.library, own.variant, own.plans, requests, series, ceilings=_heeded(setup, ceilings)
+    )
     suites = set(setup.requests)
     return (
         [e for e in found if (e.case_id, e.configuration) in suites],
         [e for e in found if (e.case_id, e.configuration) not in suites],
     )
+
+
+def _heeded(setup: ProblemSetup, ceilings: Sequence[Ceiling]) -> Sequence[Ceiling] | None:
+    """Ceilings, for a device that stops there: a GPU has many executions under way at once."""
+    return ceilings if setup.device.name == "cpu" else None
+
+
+def _group_end(setup: ProblemSetup, base: Base, own: Build, start: int, count: int) -> int:
+    """Where the group of the witness search that begins at `start` ends. A group costs one process. Where that stops at the first thing that may be a proof, and the cases are there,
+    it holds all that is left; else it is as long as all before it: most mutants fall to the first cases, and little is executed in vain."""
+    stops = setup.device.name == "cpu" and own.plans.digest == base.plans.digest
+    return count if stops else min(count, max(1, 2 * start))
 
 
 def _kills(setup: ProblemSetup, executions: Sequence[Execution], own: Build) -> dict[str, tuple[int, int]]:
@@ -156,25 +174,31 @@ def _with_faults(executions: Sequence[Execution], again: Sequence[Execution]) ->
 def _search(
     setup: ProblemSetup, base: Base, own: Build, wanted: Sequence[Request], first: Sequence[Execution] = ()
 ) -> tuple[Witness | None, list[Execution]]:
-    """The first of the `wanted` executions that proves the mutant wrong, and all that were tried. `first`: that of the first request, where it was made already."""
+    """The first of the `wanted` executions that proves the mutant wrong, and all that were tried. `first`: those of the first group, where they were made already."""
     tried: list[Execution] = []
-    # Most mutants fall to the first cases. A group costs one process, so each is as long as all before it: few groups, and little is executed in vain.
-    count = len(wanted)
-    ends = [*(2**k for k in range(count.bit_length()) if 2**k < count), count]
-    for start, end in itertools.pairwise([0, *ends]):
-        requests = wanted[start:end]
-        made = first if start == 0 else ()
-        one_series = [1] * len(requests)
-        for execution in made or setup.stage.execute(own.library, own.variant, own.plans, requests, one_series):
+    places = {request: place for place, request in enumerate(wanted)}
+    start = 0
+    while start < len(wanted):
+        end = _group_end(setup, base, own, start, len(wanted))
+        made = (first if start == 0 else ()) or _executed(setup, own, wanted[start:end])
+        for execution in made:
             tried.append(execution)
             request = (execution.case_id, execution.configuration)
             if execution.output_hash and execution.output_hash == base.hashes[request]:
                 continue  # an honest program does the same
-            honest = setup.honest_range(request)
-            why = proves_wrong(execution, honest)
+            why, honest = setup.ranges.prove(execution)
             if why and (execution.outcome.status != "timeout" or _is_slow_again(setup, own, request)):
                 return _witness(execution, honest, why), tried
+        # What ended a group need not prove anything: the search goes on behind it.
+        start = places[made[-1].case_id, made[-1].configuration] + 1 if made else end
     return None, tried
+
+
+def _executed(setup: ProblemSetup, own: Build, requests: Sequence[Request]) -> list[Execution]:
+    """Executions of the witness search, up to the first that may be a proof."""
+    ceilings = _heeded(setup, [setup.ranges.ceiling(request) for request in requests])
+    one_series = [1] * len(requests)
+    return setup.stage.execute(own.library, own.variant, own.plans, requests, one_series, ceilings=ceilings)
 
 
 def _is_slow_again(setup: ProblemSetup, own: Build, request: Request) -> bool:

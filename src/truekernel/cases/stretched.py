@@ -93,7 +93,7 @@ def is_costly(problem: Problem, axes: Mapping[str, int]) -> bool:
     """Whether an execution takes some hundredths of a second on a CPU rather than a thousandth."""
     work = problem.flops(dict(axes)) > COSTLY_OPERATIONS if problem.family in TILED else False
     rows = max((axes[name] for name, axis in problem.axes.items() if axis.kind == "batch"), default=0)  # a block each
-    return work or rows > COSTLY_ROWS or _largest(problem, axes) > COSTLY_ELEMENTS
+    return work or rows > COSTLY_ROWS or largest(problem, axes) > COSTLY_ELEMENTS
 
 
 def _many(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
@@ -107,7 +107,7 @@ def _many(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length
     name = _longest(problem, rows)
     longer = {**found, name: length(name, _whole(problem, name, reach.block + 4))}
     cheap = problem.family not in TILED or problem.flops(longer) <= reach.operations
-    return longer if cheap and _largest(problem, longer) <= reach.many else found
+    return longer if cheap and largest(problem, longer) <= reach.many else found
 
 
 def _broad(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
@@ -137,7 +137,7 @@ def _long(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length
         return _grown(problem, some, name, reach.tiles, length, lambda a: problem.flops(a) <= reach.operations)
     loops = problem.family in LOOPING and problem.inputs[0].shape[-1] == name
     most = reach.looping if loops else reach.elements
-    return _grown(problem, few, name, most, length, lambda a: _largest(problem, a) <= most)
+    return _grown(problem, few, name, most, length, lambda a: largest(problem, a) <= most)
 
 
 def _deep(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
@@ -174,7 +174,7 @@ def _rectangle(
         return dict(few)
     wanted = {batches[0]: rows, _longest(problem, others): row}
     found = {**few, **{name: length(name, _whole(problem, name, least)) for name, least in wanted.items()}}
-    return found if _largest(problem, found) <= reach.many else dict(few)
+    return found if largest(problem, found) <= reach.many else dict(few)
 
 
 def _lone(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length) -> dict[str, int]:
@@ -187,10 +187,10 @@ def _lone(problem: Problem, few: Mapping[str, int], reach: Reach, length: Length
     alone = {**few, **{other: length(other, step_of(problem.axes[other])) for other in free if other != name}}
     most = reach.outputs
     step = step_of(problem.axes[name])
-    wanted = most // max(1, _largest(problem, {**alone, name: step})) * step
-    if _largest(problem, {**alone, name: wanted}) > 2 * most:  # both sides of a square
+    wanted = most // max(1, largest(problem, {**alone, name: step})) * step
+    if largest(problem, {**alone, name: wanted}) > 2 * most:  # both sides of a square
         alone |= {other: length(other, 7 * step_of(problem.axes[other])) for other in free if other != name}
-        side = math.isqrt(most * alone[name] ** 2 // _largest(problem, alone)) // step * step
+        side = math.isqrt(most * alone[name] ** 2 // largest(problem, alone)) // step * step
         while side % 4 != 3:  # one row more than a block of four warps takes, a warp for each
             side += step
         return {**alone, name: length(name, max(side, alone[name]))}
@@ -267,7 +267,7 @@ def _grown(
     return {**axes, name: length(name, max(wanted + step, axes[name]))}
 
 
-def _largest(problem: Problem, axes: Mapping[str, int]) -> int:
+def largest(problem: Problem, axes: Mapping[str, int]) -> int:
     """Elements of the largest tensor."""
     shapes = [*(spec.shape for spec in problem.tensors), *(spec.shape for spec in problem.outputs)]
     return max(math.prod(lengths(shape, axes)) for shape in shapes)

@@ -12,17 +12,33 @@ from truekernel.cases.drawn import drawn
 from truekernel.cases.grammar import parse_recipe
 from truekernel.cases.seeds import witness_seed
 from truekernel.cases.shapes import is_legal, step_of, wide_length
-from truekernel.cases.stretched import STRETCHED, TILED, Reach, stretched
+from truekernel.cases.stretched import STRETCHED, TILED, Reach, largest, stretched
 from truekernel.cases.suite_shapes import suite_shapes
 from truekernel.model import AxisSpec, Case, Problem
 from truekernel.numerics.formats import FORMATS
 
-SHAPES = ("above", "below", "tiles", "small", "medium", "three", "eight", "past", "large", "powers", "one", "rest")
+SHAPES = (
+    "above",
+    "below",
+    "tiles",
+    "small",
+    "medium",
+    "three",
+    "eight",
+    "past",
+    "large",
+    "powers",
+    "one",
+    "rest",
+    "row",
+)
 """Names of the witness shapes, besides those of `stretched`: just above the audit lengths, just below, whole multiples of 32 (or 8) of long axes, two elements, about half; "three":
 three elements, or another odd number where three is used, so that no vector divides a tensor; "eight": two vectors of four; "past": one more than a multiple of 64 (or 8) on reduction and
-feature axes, nine where these are short and on spatial axes, so that the last tile holds one element; "large": spatial axes of twice the audit length, where an image no longer fits one block; "powers": powers of two; "one": five in each, and one in the last axis of a row, which is the only length of a suite that a witness has too; "rest": 17 rows of 241, all else one, which leaves one element beyond whole chunks of any power of two."""
+feature axes, nine where these are short and on spatial axes, so that the last tile holds one element; "large": spatial axes of twice the audit length, where an image no longer fits one block; "powers": powers of two; "one": five in each, and one in the last axis of a row, which is the only length of a suite that a witness has too; "rest": 17 rows of 241, all else one, which leaves one element beyond whole chunks of any power of two; "row": one row, longer than those of "lone", all else one."""
 REST = (17, 241)
 """Their product is 4097."""
+ROW = 330_000
+"""Elements of one row: with 185,000, positions that a grid of blocks of 128 threads multiplies by a share overflow 32 bits."""
 UNEQUAL = ("above", "below", "medium", "large")
 """Shapes in which no two axes that may vary have the same length."""
 REACH = Reach()
@@ -95,6 +111,7 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("normal&parameters", "one"),
     ("integers", "one"),
     ("uniform&parameters", "rest"),
+    ("normal&parameters", "row"),
     ("subnormal", "one"),
     ("subnormal@0", "past"),
     ("subnormal@1", "past"),
@@ -154,7 +171,7 @@ def witness_cases(problem: Problem) -> list[Case]:
     for number, (recipe, shape) in enumerate(PLAN):
         if recipe == "special" and not special:
             continue
-        if shape in (*STRETCHED, "powers", "one", "rest") and shape not in shapes:
+        if shape in (*STRETCHED, "powers", "one", "rest", "row") and shape not in shapes:
             continue
         if problem.family not in ONLY.get((recipe, shape), (problem.family,)):
             continue
@@ -189,7 +206,7 @@ def _drawn(problem: Problem) -> list[Case]:
 def witness_shapes(problem: Problem) -> dict[str, dict[str, int]]:
     """The witness shapes that are legal, by name; "above" is always there (the audit lengths where nothing else is legal)."""
     used = _used(problem)
-    by_axis = [shape for shape in SHAPES if shape != "rest"]
+    by_axis = [shape for shape in SHAPES if shape not in ("rest", "row")]
     found = {
         shape: {name: _length(axis, used[name], shape) for name, axis in problem.axes.items()} for shape in by_axis
     }
@@ -200,6 +217,8 @@ def witness_shapes(problem: Problem) -> dict[str, dict[str, int]]:
     if rest := _rest(problem, used):
         found["rest"] = rest
     found |= stretched(problem, found["small"], REACH, lambda name, wanted: _unused(problem, used, name, wanted))
+    if row := _row(problem, used, found.get("lone", {})):
+        found["row"] = row
     found |= {shape: _apart(problem, used, found[shape]) for shape in UNEQUAL}
     if problem.family in TILED:
         del found["powers"]  # tiles are powers of two themselves, and so many operations cost seconds
@@ -224,6 +243,17 @@ def _rest(problem: Problem, used: dict[str, set[int]]) -> dict[str, int]:
     fits = all(step_of(problem.axes[name]) == 1 and length not in used[name] for name, length in pair.items())
     room = all(1 in problem.axes[name].odd for name in free if name not in pair)
     return problem.audit_axes() | dict.fromkeys(free, 1) | pair if fits and room else {}
+
+
+def _row(problem: Problem, used: dict[str, set[int]], lone: dict[str, int]) -> dict[str, int]:
+    """Lengths of "row"; none where rows of "lone" are nearly as long, where an axis can't be one, or a tensor has the axis twice."""
+    free = [name for name in problem.axes if step_of(problem.axes[name])]
+    if not lone or max(lone.values()) > ROW // 2:
+        return {}
+    longest = max(lone, key=lambda name: lone[name])
+    found = problem.audit_axes() | dict.fromkeys(free, 1) | {longest: _unused(problem, used, longest, ROW)}
+    room = all(1 in problem.axes[name].odd for name in free if name != longest)
+    return found if room and largest(problem, found) < 2 * ROW else {}
 
 
 def _used(problem: Problem) -> dict[str, set[int]]:

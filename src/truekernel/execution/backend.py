@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -10,6 +11,11 @@ from truekernel.numerics.expected import Expected
 
 if TYPE_CHECKING:
     import torch
+
+
+Ceiling = tuple[float, bool]
+"""What statistics of an execution may show without ending its series: the largest error, in error scales, and whether elements may be of another NaN/Inf class than the truth."""
+NO_CEILING: Ceiling = (math.inf, True)
 
 
 class Run(Protocol):

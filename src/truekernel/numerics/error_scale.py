@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -135,16 +135,26 @@ class Perturber(_Mode):
         if size == 0 or not isinstance(result, torch.Tensor) or not result.is_floating_point() or not result.numel():
             return result
         self.draws += 1
-        noise = _signs(self.run, self.draws, result.numel(), result.device).view(result.shape)
-        relative = noise * size if depth is None else noise * (size * depth)
-        result.mul_(relative.add_(1.0))  # a factor near 1, since an infinity less an infinity would be no number
-        return result.add_(noise, alpha=self.underflow) if self.underflow else result
+        window = _window(self.run, self.draws, result.numel())
+        signs = _signs(window, result.device).view(result.shape)
+        # A factor near 1, since an infinity less an infinity would be no number.
+        if depth is not None:
+            result.mul_((signs * (size * depth)).add_(1.0))
+        elif window[0] == _LEAST_POOL:
+            result.mul_(_factors(window, result.device, size).view(result.shape))
+        else:
+            result.mul_((signs * size).add_(1.0))
+        return result.add_(signs, alpha=self.underflow) if self.underflow else result
 
 
 def _first(result: Any) -> torch.Tensor:
     """The first tensor of what an operator returned; an empty integer tensor where there is none."""
     first = result[0] if isinstance(result, tuple | list) and result else result
     return first if isinstance(first, torch.Tensor) else torch.empty(0, dtype=torch.int64)
+
+
+_LEAST_POOL = 1 << 18
+"""Signs in the smallest pool, that of nearly all tensors; its multiples are kept."""
 
 
 @cache
@@ -154,12 +164,28 @@ def _pool(size: int, device: torch.device) -> torch.Tensor:
     return torch.from_numpy(bits).to(device).to(torch.float64).mul_(2).sub_(1)
 
 
-def _signs(run: int, draw: int, count: int, device: torch.device) -> torch.Tensor:
-    """`count` random signs: a window of a fixed pool, at a place that depends on run and draw alone."""
-    size = 1 << max(18, (2 * count).bit_length())
+def _window(run: int, draw: int, count: int) -> tuple[int, int, int]:
+    """Pool, start and end of `count` random signs: a window of a fixed pool, at a place that depends on run and draw alone."""
+    size = max(_LEAST_POOL, 1 << (2 * count).bit_length())
     place = int.from_bytes(hashlib.blake2b(f"{run}/{draw}".encode(), digest_size=8).digest(), "little")
     start = place % (size - count + 1)
-    return _pool(size, device)[start : start + count]
+    return size, start, start + count
+
+
+def _signs(window: tuple[int, int, int], device: torch.device) -> torch.Tensor:
+    size, start, end = window
+    return _pool(size, device)[start:end]
+
+
+def _factors(window: tuple[int, int, int], device: torch.device, relative: float) -> torch.Tensor:
+    """1 plus so many times the signs."""
+    size, start, end = window
+    return _scaled_pool(size, device, relative)[start:end]
+
+
+@lru_cache(maxsize=8)
+def _scaled_pool(size: int, device: torch.device, relative: float) -> torch.Tensor:
+    return (_pool(size, device) * relative).add_(1.0)
 
 
 def record(function: Callable[[], Any]) -> list[Step]:

@@ -12,7 +12,7 @@ import torch
 from truekernel.cases import make_inputs
 from truekernel.errors import PlanError, SourceError
 from truekernel.execution import recorder
-from truekernel.execution.backend import Compiled, Runner
+from truekernel.execution.backend import Ceiling, Compiled, Runner
 from truekernel.model import Case, Configuration, Execution, LaunchPlan, Problem
 from truekernel.numerics import Expected, expect
 from truekernel.source import kernel_signatures
@@ -113,12 +113,14 @@ class Stage:
         requests: Sequence[Request],
         series: Sequence[int] | None = None,
         *,
+        ceilings: Sequence[Ceiling] | None = None,
         bare: bool = False,
     ) -> list[Execution]:
         """Run one variant of a library on the requested cases, in order. `series`: for each request the bits of the series that it
         belongs to; a fault ends its series, and what belongs to ended series only is left out. Without, nothing is.
-        `bare`: as of `cuda.Server.run`, for a GPU only."""
-        both = self._run(library, variant, plans, requests, series, keep_outputs=False, bare=bare)
+        `ceilings`: as of `simt.Server.run`, for a CPU only. `bare`: as of `cuda.Server.run`, for a GPU only."""
+        more: dict[str, Any] = {"ceilings": ceilings} if ceilings is not None else {"bare": True} if bare else {}
+        both = self._run(library, variant, plans, requests, series, keep_outputs=False, **more)
         return [execution for execution, _ in both]
 
     def outputs(
@@ -141,13 +143,12 @@ class Stage:
         series: Sequence[int] | None,
         *,
         keep_outputs: bool,
-        bare: bool = False,
+        **more: Any,
     ) -> list[tuple[Execution, list[torch.Tensor] | None]]:
         for case_id in dict.fromkeys(case_id for case_id, _ in requests):
             self._define(plans, case_id)
         wanted = [(f"{plans.digest}:{case_id}", configuration) for case_id, configuration in requests]
         limits = [self._limit(request) for request in requests]
-        more: dict[str, Any] = {"bare": True} if bare else {}
         run = self.server.run(
             library,
             variant,

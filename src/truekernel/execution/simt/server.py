@@ -10,6 +10,7 @@ from types import TracebackType
 import torch
 
 from truekernel.errors import BadInputError, MachineError
+from truekernel.execution.backend import NO_CEILING, Ceiling
 from truekernel.execution.simt import wire
 from truekernel.execution.simt.definitions import definition
 from truekernel.execution.simt.kit import server_program
@@ -119,6 +120,7 @@ class Server:
         cpu_seconds: float | Sequence[float] = DEFAULT_CPU_SECONDS,
         keep_outputs: bool = False,
         series: Sequence[int] | None = None,
+        ceilings: Sequence[Ceiling] | None = None,
         tolerances: Sequence[tuple[float, float]] = (),
         rhos: Sequence[float] = RHO_LADDER,
     ) -> Run:
@@ -126,7 +128,7 @@ class Server:
 
         `cpu_seconds`: limit of each execution, or one for each; a timeout is repeated alone before it counts. `series`: for each
         execution the bits of the series that it belongs to (0: none). A fault that a GPU would notice too (all but a race, an uninitialised
-        read and host arithmetic) ends its series; an execution all of whose series have ended is left out of the result. `tolerances`, `rhos`: as in `numerics.statistics`.
+        read and host arithmetic) ends its series, and so do statistics beyond the execution's ceiling; an execution all of whose series have ended is left out of the result. `tolerances`, `rhos`: as in `numerics.statistics`.
         """
         return self.run_many(
             library,
@@ -135,6 +137,7 @@ class Server:
             cpu_seconds=cpu_seconds,
             keep_outputs=keep_outputs,
             series=series,
+            ceilings=ceilings,
             tolerances=tolerances,
             rhos=rhos,
         )[variant]
@@ -148,6 +151,7 @@ class Server:
         cpu_seconds: float | Sequence[float] = DEFAULT_CPU_SECONDS,
         keep_outputs: bool = False,
         series: Sequence[int] | None = None,
+        ceilings: Sequence[Ceiling] | None = None,
         tolerances: Sequence[tuple[float, float]] = (),
         rhos: Sequence[float] = RHO_LADDER,
     ) -> dict[int, Run]:
@@ -155,16 +159,17 @@ class Server:
         selected = [library.select(variant) for variant in variants]
         flags = self._flags | keep_outputs * wire.KEEP_OUTPUTS
         limits = [float(cpu_seconds)] * len(executions) if isinstance(cpu_seconds, int | float) else list(cpu_seconds)
-        wanted = []
+        wanted: list[wire.Wanted] = []
         bits = series if series is not None else [0] * len(executions)
-        for (key, configuration), limit, member_of in zip(executions, limits, bits, strict=True):
+        ends = ceilings if ceilings is not None else [NO_CEILING] * len(executions)
+        for (key, configuration), limit, member_of, ceiling in zip(executions, limits, bits, ends, strict=True):
             if configuration.checked != library.checked:
                 raise BadInputError(
                     f"configuration with checked={configuration.checked}: the library has checked={library.checked}"
                 )
             if key not in self._cases:
                 raise BadInputError(f"no case '{key}' is defined: {len(self._cases)} others are")
-            wanted.append((self._cases[key].number, configuration, limit, member_of))
+            wanted.append((self._cases[key].number, configuration, limit, member_of, ceiling))
         failure: Outcome | None = None
         pending = [_Pending() for _ in variants]
         try:
@@ -183,7 +188,7 @@ class Server:
         self,
         library: Library,
         flags: int,
-        wanted: list[tuple[int, Configuration, float, int]],
+        wanted: list[wire.Wanted],
         tolerances: Sequence[tuple[float, float]],
         rhos: Sequence[float],
         selected: list[tuple[int, int]],

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from truekernel.execution.backend import Ceiling
 from truekernel.execution.scalars import pack
 from truekernel.model import FILLS, BufferArg, Configuration, Launch, LaunchPlan, Status
 from truekernel.numerics.expected import Expected
@@ -46,6 +47,10 @@ FRAME_MAGIC = 0x31464B54
 RECORD_HEAD = struct.Struct("<IIIIQQd")
 HAZARD = struct.Struct("<IIq")
 REPORT_BODY = struct.Struct("<IIIIII3I3IIiqQQQ3I3IIId64s192s")
+
+
+Wanted = tuple[int, Configuration, float, int, Ceiling]
+"""An execution: case key, configuration, CPU seconds, bits of its series, and what ends them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,17 +109,18 @@ def definition(
 def run_request(
     library: int,
     flags: int,
-    executions: Sequence[tuple[int, Configuration, float, int]],
+    executions: Sequence[Wanted],
     tolerances: Sequence[tuple[float, float]],
     rhos: Sequence[float],
     variants: Sequence[tuple[int, int]],
 ) -> bytes:
-    """Request that runs variants (switch value, member) on executions (case key, configuration, CPU seconds, series)."""
+    """Request that runs variants (switch value, member) on executions."""
     parts = [struct.pack("<IIII", ord("R"), library, flags, len(executions))]
-    for key, configuration, seconds, series in executions:
+    for key, configuration, seconds, series, ceiling in executions:
         schedule = SCHEDULE_CODES[configuration.schedule]
         fill = FILLS.index(configuration.fill)
-        parts.append(struct.pack("<IIIQdQ", key, schedule, fill, configuration.schedule_seed, seconds, series))
+        seed, (worst, nonfinite) = configuration.schedule_seed, ceiling
+        parts.append(struct.pack("<IIIQdQdI", key, schedule, fill, seed, seconds, series, worst, nonfinite))
     parts.append(struct.pack(f"<I{2 * len(tolerances)}d", len(tolerances), *(v for pair in tolerances for v in pair)))
     parts.append(struct.pack(f"<I{len(rhos)}d", len(rhos), *rhos))
     parts.append(struct.pack("<I", len(variants)))

@@ -186,7 +186,7 @@ extern "C" void tk_arena_destroy(tk_arena *arena) {
 static void map_buffers(tk_arena *arena) {
   for (uint32_t i = 0; i < arena->count; ++i) {
     const Buffer &buffer = arena->buffers[i];
-    const int protection = PROT_READ | (is_protected_input(buffer) ? 0 : PROT_WRITE), flags = MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE;
+    const int protection = PROT_READ | (is_protected_input(buffer) ? 0 : PROT_WRITE), flags = MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE | MAP_POPULATE;
     if (mmap(buffer.mapping, buffer.mapped, protection, flags, arena->file, off_t(buffer.file_offset)) == MAP_FAILED)
       fail(TK_INFRASTRUCTURE, {}, "no memory for the buffers of a case");
   }

@@ -35,11 +35,10 @@ extern "C" int tk_begin_child(const tk_child_options *options) {
 
 extern "C" void tk_set_variant(int variant) { tk_variant = variant; }
 
-// A kernel may have changed how floating-point numbers round, or which exceptions trap: neither concerns anybody else.
 namespace tk {
+// With the coprocessor's own switches, which take longer to look at and concern `long double` alone.
 void reset_arithmetic() {
-  constexpr unsigned kUsual = 0x1F80, kFlags = 0x3F;  // round to nearest, subnormals kept, all exceptions masked; sticky flags
-  if ((_mm_getcsr() & ~kFlags) != kUsual) _mm_setcsr(kUsual);
+  reset_rounding();
   unsigned short word;
   asm volatile("fnstcw %0" : "=m"(word));
   if (word != 0x037F) {

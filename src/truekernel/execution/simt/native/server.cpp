@@ -4,6 +4,7 @@
 // that are read-only from then on. For each variant of a library it forks a child that runs the wanted executions in order and
 // writes one record for each into a pipe. When a child dies, the parent notes why and forks again at the next execution. Nothing that
 // a kernel does reaches this process.
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -75,19 +76,23 @@ Death watch(pid_t pid, int pipe_end, double wall_limit) {
 }
 
 struct Piece {
+  uint32_t tag;
   const char *at;
   size_t size;
 };
 
-// Whole records at the start of `bytes`, one for each execution of `tags` in order; `report` is what follows them, if it is one.
+// Whole records at the start of `bytes`, of executions of `tags` in order, though not of all; `report` is what follows them, if it is one.
 std::vector<Piece> split_records(const std::vector<char> &bytes, const std::vector<uint32_t> &tags, const tk_report **report) {
   std::vector<Piece> records;
   size_t at = 0;
-  while (records.size() < tags.size() && bytes.size() - at >= sizeof(RecordHead)) {
+  auto next = tags.begin();
+  while (bytes.size() - at >= sizeof(RecordHead)) {
     RecordHead head;
     std::memcpy(&head, bytes.data() + at, sizeof head);
-    if (head.magic != kRecordMagic || head.tag != tags[records.size()] || head.size < sizeof head || head.size > bytes.size() - at) break;
-    records.push_back({bytes.data() + at, size_t(head.size)});
+    if (head.magic != kRecordMagic || head.size < sizeof head + head.statistics * sizeof(double) || head.size > bytes.size() - at) break;
+    next = std::find(next, tags.end(), head.tag);
+    if (next++ == tags.end()) break;
+    records.push_back({head.tag, bytes.data() + at, size_t(head.size)});
     at += head.size;
   }
   *report = nullptr;
@@ -113,7 +118,7 @@ class VariantRun {
       std::vector<uint32_t> left;
       for (uint32_t k = 0; k < settled_.size(); k++) {
         if (settled_[k]) continue;
-        if (over(request_.executions[k])) {
+        if (over(request_.executions[k], ended_)) {
           answer(FRAME_SKIPPED, index_, k, nullptr, 0);
           settled_[k] = true;
         } else {
@@ -126,8 +131,14 @@ class VariantRun {
   }
 
  private:
-  // An execution is needed no more when all series that it belongs to have ended.
-  bool over(const Wanted &wanted) const { return wanted.series && !(wanted.series & ~ended_); }
+  // Whether a record ends the series that its execution belongs to.
+  bool exceeds(const Piece &record) const {
+    RecordHead head;
+    std::memcpy(&head, record.at, sizeof head);
+    std::vector<double> statistics(head.statistics);
+    if (head.statistics) std::memcpy(statistics.data(), record.at + sizeof head, head.statistics * sizeof(double));
+    return ends_series(request_.executions[record.tag], statistics.data(), head.statistics);
+  }
 
   // Runs executions in one child and settles all that ended, a dead one included.
   bool fork_for(const std::vector<uint32_t> &tags, bool repeated) {
@@ -150,14 +161,17 @@ class VariantRun {
     const Death death = watch(pid, ends[0], limit);
     const tk_report *report;
     const std::vector<Piece> records = split_records(death.bytes, tags, &report);
-    for (size_t k = 0; k < records.size(); k++) {
-      answer(FRAME_RECORD, index_, tags[k], records[k].at, records[k].size);
-      settled_[tags[k]] = true;
+    for (const Piece &record : records) {
+      answer(FRAME_RECORD, index_, record.tag, record.at, record.size);
+      settled_[record.tag] = true;
+      if (exceeds(record)) ended_ |= request_.executions[record.tag].series;
     }
     const bool healthy = WIFEXITED(death.status) && WEXITSTATUS(death.status) == TK_EXIT_DONE;
-    if (records.size() == tags.size() && healthy) return true;
+    const auto behind = records.empty() ? tags.begin() : std::find(tags.begin(), tags.end(), records.back().tag) + 1;
+    const auto next = std::find_if(behind, tags.end(), [&](uint32_t k) { return !over(request_.executions[k], ended_); });
+    if (next == tags.end() && healthy) return true;
     // A child that died after its last record: that execution is not to be trusted.
-    const uint32_t dead = records.size() == tags.size() ? tags.back() : tags[records.size()];
+    const uint32_t dead = next != tags.end() ? *next : records.empty() ? tags.back() : records.back().tag;
     const bool timeout = death.overdue || (report && report->status == TK_TIMEOUT);
     if (timeout && !repeated) return fork_for({dead}, true);  // once more, alone, before it counts
     if (report) {
@@ -192,6 +206,8 @@ void run_variants() {
     wanted.seed = take<uint64_t>();
     wanted.cpu_seconds = take<double>();
     wanted.series = take<uint64_t>();
+    wanted.ceiling = take<double>();
+    wanted.nonfinite = take<uint32_t>();
     known = known && cases.count(wanted.key);
   }
   request.tolerances.resize(take<uint32_t>());

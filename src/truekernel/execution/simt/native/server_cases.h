@@ -53,7 +53,7 @@ class Frozen {
   }
   // In a child: have the contents at the address that `reserve` gave. False without memory.
   bool map() {
-    mapped_ = mapped_ || !data_ || mmap(data_, size_, PROT_READ, MAP_SHARED | MAP_FIXED, file_, 0) != MAP_FAILED;
+    mapped_ = mapped_ || !data_ || mmap(data_, size_, PROT_READ, MAP_SHARED | MAP_FIXED | MAP_POPULATE, file_, 0) != MAP_FAILED;
     return mapped_;
   }
   const char *data() const { return data_; }

@@ -21,7 +21,18 @@ struct Wanted {
   uint64_t seed;
   double cpu_seconds;
   uint64_t series;  // bits of the series that it belongs to
+  double ceiling;   // an error above it ends them, in error scales
+  uint32_t nonfinite;  // whether an element of another NaN/Inf class than the truth's does not
 };
+
+// An execution is needed no more when all series that it belongs to have ended.
+inline bool over(const Wanted &wanted, uint64_t ended) { return wanted.series && !(wanted.series & ~ended); }
+
+enum { kNonfinite = 1, kWorst = 2 };  // places in what tk_statistics writes
+
+inline bool ends_series(const Wanted &wanted, const double *statistics, uint32_t count) {
+  return count > kWorst && (statistics[kWorst] > wanted.ceiling || (statistics[kNonfinite] > 0 && !wanted.nonfinite));
+}
 
 struct Request {
   Library *library;
@@ -120,7 +131,8 @@ inline void launch_all(const Request &request, const Wanted &wanted, Case &c, ui
   }
 }
 
-inline void execute(const Request &request, uint32_t tag, uint32_t member) {
+// Returns whether it ends its series.
+inline bool execute(const Request &request, uint32_t tag, uint32_t member) {
   const Wanted &wanted = request.executions[tag];
   Case &c = cases.find(wanted.key)->second;
   tk_arena_reset(c.arena);
@@ -172,6 +184,7 @@ inline void execute(const Request &request, uint32_t tag, uint32_t member) {
   if (keep) {
     for (const Output &output : c.outputs) tk_deliver(tk_arena_address(c.arena, output.buffer), output.nbytes);
   }
+  return ends_series(wanted, statistics.data(), head.statistics);
 }
 
 [[noreturn]] inline void child(const Request &request, const std::vector<uint32_t> &tags, int32_t variant, uint32_t member, int pipe_end) {
@@ -182,7 +195,11 @@ inline void execute(const Request &request, uint32_t tag, uint32_t member) {
   const tk_child_options options{pipe_end, request.flags & ALLOW_SYSTEM_CALLS ? 1 : 0};
   tk_begin_child(&options);
   tk_set_variant(variant);
-  for (uint32_t tag : tags) execute(request, tag, member);
+  uint64_t ended = 0;
+  for (uint32_t tag : tags) {
+    const Wanted &wanted = request.executions[tag];
+    if (!over(wanted, ended) && execute(request, tag, member)) ended |= wanted.series;
+  }
   tk_child_exit();
 }
 
