@@ -50,7 +50,7 @@ def test_an_import_that_goes_up_would_be_seen(tmp_path):
     ):
         (house / room).mkdir()
         (house / room / "__init__.py").write_text("")
-    for file in ("pool", "errors"):
+    for file in ("pool", "memory", "errors"):
         (house / f"{file}.py").write_text("")
     (tmp_path / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text())
     clean = lint(tmp_path, PYTHONPATH=str(tmp_path))

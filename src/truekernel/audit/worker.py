@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
-import gc
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from truekernel import checkers as checker_room
-from truekernel import mutation
+from truekernel import memory, mutation
 from truekernel.audit import builds
 from truekernel.audit.builds import Compilation
 from truekernel.audit.plan import known_programs
@@ -21,9 +18,6 @@ from truekernel.model import Mutant
 from truekernel.trial.bindings import rebound
 from truekernel.trial.devices import device
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD, _LARGE = -1, -3, 16 << 20
-"""glibc's mallopt: memory of that size and more goes back to the system when it is freed. Left alone, the limit rises with use, and a worker of many problems came to hold two gigabytes of holes; at a quarter of
-this, a third of a set-up went into page faults of tensors that come and go."""
 CHUNK = 48
 """Mutants whose schema shares translation units, and that are stored together."""
 
@@ -37,15 +31,13 @@ def audit_problem(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     import torch
 
     torch.set_num_threads(1)
-    with contextlib.suppress(OSError, AttributeError):
-        for limit in (_MMAP_THRESHOLD, _TRIM_THRESHOLD):
-            ctypes.CDLL("libc.so.6").mallopt(limit, _LARGE)
+    memory.begin()
     checkers = checker_room.resolve(job["checkers"])
     programs = known_programs(job["own_programs"])
     where = device(job["device"], job["workers"], sanitise=job["sanitise"])
     problem = rebound(job["problem"], job["bound_to"])
     setup = set_up(problem, [programs[name] for name in job["programs"]], checkers, where)
-    with setup, _settled():
+    with setup, memory.settled():
         any(setup.stage.watch(base.library, base.plans, setup.requests[0][0]) for base in setup.bases.values())
         yield {"kind": "problem", "records": {setup.problem.name: setup.record.document()}}
         yield {"kind": "honest", "records": {record.id: record.document() for record in setup.honest}}
@@ -56,24 +48,6 @@ def audit_problem(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             for chunk in _chunks(mutation.mutants(programs[name], rules), set(job["mutants"].get(name, ())))
         ]
         yield from _mutants(setup, chunks, job["known"])
-
-
-@contextlib.contextmanager
-def _settled() -> Iterator[None]:
-    """What a set-up made lives as long as its problem: the garbage collector need not look at it meanwhile. Afterwards its memory goes back to the system."""
-    gc.freeze()
-    _give_back()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-        gc.collect()
-        _give_back()
-
-
-def _give_back() -> None:
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
 def _chunks(mutants: Sequence[Mutant], wanted: set[str]) -> list[list[Mutant]]:

@@ -136,15 +136,15 @@ class Perturber(_Mode):
             return result
         self.draws += 1
         window = _window(self.run, self.draws, result.numel())
-        signs = _signs(window, result.device).view(result.shape)
         # A factor near 1, since an infinity less an infinity would be no number.
-        if depth is not None:
-            result.mul_((signs * (size * depth)).add_(1.0))
-        elif window[0] == _LEAST_POOL:
+        if depth is None:
             result.mul_(_factors(window, result.device, size).view(result.shape))
         else:
-            result.mul_((signs * size).add_(1.0))
-        return result.add_(signs, alpha=self.underflow) if self.underflow else result
+            signs = _signs(window, result.device).view(result.shape)
+            result.mul_((signs * (size * depth)).add_(1.0))
+        if self.underflow:
+            result.add_(_signs(window, result.device).view(result.shape), alpha=self.underflow)
+        return result
 
 
 def _first(result: Any) -> torch.Tensor:
@@ -159,9 +159,9 @@ _LEAST_POOL = 1 << 18
 
 @cache
 def _pool(size: int, device: torch.device) -> torch.Tensor:
-    """Fixed random signs, float64, the same on every device."""
+    """Fixed random signs, int8, the same on every device."""
     bits = np.random.Generator(np.random.PCG64(20210)).integers(0, 2, size, dtype=np.int8)
-    return torch.from_numpy(bits).to(device).to(torch.float64).mul_(2).sub_(1)
+    return torch.from_numpy(bits).to(device).mul_(2).sub_(1)
 
 
 def _window(run: int, draw: int, count: int) -> tuple[int, int, int]:
@@ -173,19 +173,24 @@ def _window(run: int, draw: int, count: int) -> tuple[int, int, int]:
 
 
 def _signs(window: tuple[int, int, int], device: torch.device) -> torch.Tensor:
+    """Float64, to be read only."""
     size, start, end = window
-    return _pool(size, device)[start:end]
+    if size == _LEAST_POOL:
+        return _multiples(device, 1.0, 0.0)[start:end]
+    return _pool(size, device)[start:end].to(torch.float64)
 
 
 def _factors(window: tuple[int, int, int], device: torch.device, relative: float) -> torch.Tensor:
-    """1 plus so many times the signs."""
+    """1 plus so many times the signs, to be read only."""
     size, start, end = window
-    return _scaled_pool(size, device, relative)[start:end]
+    if size == _LEAST_POOL:
+        return _multiples(device, relative, 1.0)[start:end]
+    return _signs(window, device).mul_(relative).add_(1.0)
 
 
 @lru_cache(maxsize=8)
-def _scaled_pool(size: int, device: torch.device, relative: float) -> torch.Tensor:
-    return (_pool(size, device) * relative).add_(1.0)
+def _multiples(device: torch.device, factor: float, offset: float) -> torch.Tensor:
+    return _pool(_LEAST_POOL, device).to(torch.float64).mul_(factor).add_(offset)
 
 
 def record(function: Callable[[], Any]) -> list[Step]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from truekernel import memory
 from truekernel.cases import make_inputs
 from truekernel.errors import PlanError, SourceError
 from truekernel.execution import recorder
@@ -20,6 +21,8 @@ from truekernel.source import kernel_signatures
 LEAST_CPU_SECONDS = 0.05
 CPU_FACTOR = 20.0
 """An execution may take this many times the original's CPU time, and the least above, before it counts as a timeout."""
+LARGE = 500_000
+"""Elements of an output whose references leave so much free memory behind that it is given back at once: several workers prepare cases at the same time."""
 CHECKED_FACTOR = 10.0
 """A sanitised execution may take this many times longer."""
 
@@ -66,6 +69,8 @@ class Stage:
         for case, before in cases:
             if case.id not in self.prepared:
                 self.prepared[case.id] = self._prepare(case, before)
+                if any(e.elements > LARGE for e in self.prepared[case.id].expected):
+                    memory.give_back()
         self._defined: set[tuple[str, str]] = set()
         self._seconds: dict[Request, float] = {}
 
