@@ -30,13 +30,16 @@ SHAPES = (
     "powers",
     "one",
     "rest",
+    "whole",
     "row",
 )
 """Names of the witness shapes, besides those of `stretched`: just above the audit lengths, just below, whole multiples of 32 (or 8) of long axes, two elements, about half; "three":
 three elements, or another odd number where three is used, so that no vector divides a tensor; "eight": two vectors of four; "past": one more than a multiple of 64 (or 8) on reduction and
-feature axes, nine where these are short and on spatial axes, so that the last tile holds one element; "large": spatial axes of twice the audit length, where an image no longer fits one block; "powers": powers of two; "one": five in each, and one in the last axis of a row, which is the only length of a suite that a witness has too; "rest": 17 rows of 241, all else one, which leaves one element beyond whole chunks of any power of two; "row": one row, longer than those of "lone", all else one."""
+feature axes, nine where these are short and on spatial axes, so that the last tile holds one element; "large": spatial axes of twice the audit length, where an image no longer fits one block; "powers": powers of two; "one": five in each, and one in the last axis of a row, which is the only length of a suite that a witness has too; "rest": 17 rows of 241, all else one, which leaves one element beyond whole chunks of any power of two; "whole": few rows of 8192, all else one, which whole chunks of usual sizes share out exactly; "row": one row, longer than those of "lone", all else one, or for attention one head of more keys than a block has threads."""
 REST = (17, 241)
 """Their product is 4097."""
+WHOLE = 8192
+KEYS = 263
 ROW = 330_000
 """Elements of one row: with 185,000, positions that a grid of blocks of 128 threads multiplies by a share overflow 32 bits."""
 UNEQUAL = ("above", "below", "medium", "large")
@@ -112,6 +115,8 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("integers", "one"),
     ("uniform&parameters", "rest"),
     ("normal&parameters", "row"),
+    ("normal&parameters", "whole"),
+    ("ramp*-1", "whole"),
     ("subnormal", "one"),
     ("subnormal@0", "past"),
     ("subnormal@1", "past"),
@@ -171,7 +176,7 @@ def witness_cases(problem: Problem) -> list[Case]:
     for number, (recipe, shape) in enumerate(PLAN):
         if recipe == "special" and not special:
             continue
-        if shape in (*STRETCHED, "powers", "one", "rest", "row") and shape not in shapes:
+        if shape in (*STRETCHED, "powers", "one", "rest", "whole", "row") and shape not in shapes:
             continue
         if problem.family not in ONLY.get((recipe, shape), (problem.family,)):
             continue
@@ -206,7 +211,7 @@ def _drawn(problem: Problem) -> list[Case]:
 def witness_shapes(problem: Problem) -> dict[str, dict[str, int]]:
     """The witness shapes that are legal, by name; "above" is always there (the audit lengths where nothing else is legal)."""
     used = _used(problem)
-    by_axis = [shape for shape in SHAPES if shape not in ("rest", "row")]
+    by_axis = [shape for shape in SHAPES if shape not in ("rest", "whole", "row")]
     found = {
         shape: {name: _length(axis, used[name], shape) for name, axis in problem.axes.items()} for shape in by_axis
     }
@@ -216,6 +221,8 @@ def witness_shapes(problem: Problem) -> dict[str, dict[str, int]]:
         del found["one"]
     if rest := _rest(problem, used):
         found["rest"] = rest
+    if whole := _whole(problem, used):
+        found["whole"] = whole
     found |= stretched(problem, found["small"], REACH, lambda name, wanted: _unused(problem, used, name, wanted))
     if row := _row(problem, used, found.get("lone", {})):
         found["row"] = row
@@ -245,15 +252,41 @@ def _rest(problem: Problem, used: dict[str, set[int]]) -> dict[str, int]:
     return problem.audit_axes() | dict.fromkeys(free, 1) | pair if fits and room else {}
 
 
+def _whole(problem: Problem, used: dict[str, set[int]]) -> dict[str, int]:
+    """Lengths of "whole"; none where an axis has no room for them, or a tensor has the axis twice."""
+    free = [name for name in problem.axes if step_of(problem.axes[name])]
+    rows = [name for name in free if problem.axes[name].kind != "batch"]
+    if problem.family in TILED or not rows:
+        return {}
+    longest = max(reversed(rows), key=lambda name: problem.axes[name].official)
+    found = problem.audit_axes() | {
+        name: 1 if 1 in problem.axes[name].odd else _unused(problem, used, name, 2) for name in free
+    }
+    fits = step_of(problem.axes[longest]) == 1 and WHOLE not in used[longest]
+    return found | {longest: WHOLE} if fits and largest(problem, found | {longest: WHOLE}) < ROW else {}
+
+
 def _row(problem: Problem, used: dict[str, set[int]], lone: dict[str, int]) -> dict[str, int]:
     """Lengths of "row"; none where rows of "lone" are nearly as long, where an axis can't be one, or a tensor has the axis twice."""
     free = [name for name in problem.axes if step_of(problem.axes[name])]
+    if problem.family == "attention":
+        return _head(problem, used, free)
     if not lone or max(lone.values()) > ROW // 2:
         return {}
     longest = max(lone, key=lambda name: lone[name])
     found = problem.audit_axes() | dict.fromkeys(free, 1) | {longest: _unused(problem, used, longest, ROW)}
     room = all(1 in problem.axes[name].odd for name in free if name != longest)
     return found if room and largest(problem, found) < 2 * ROW else {}
+
+
+def _head(problem: Problem, used: dict[str, set[int]], free: list[str]) -> dict[str, int]:
+    """One head of `KEYS` keys, all else about as long as in audits; none without keys."""
+    axes = problem.axes
+    keys = [name for name in free if axes[name].kind == "reduction"][:1]
+    wanted = {name: KEYS if name in keys else axes[name].audit for name in free}
+    found = {name: _unused(problem, used, name, length) for name, length in wanted.items()}
+    heads = {name: 1 for name in free if axes[name].kind == "batch" and 1 in axes[name].odd}
+    return problem.audit_axes() | found | heads if keys else {}
 
 
 def _used(problem: Problem) -> dict[str, set[int]]:
