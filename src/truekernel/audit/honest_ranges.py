@@ -40,10 +40,6 @@ class HonestRanges:
         honest = self._range(request)
         return MARGIN * honest.worst, honest.nonfinite
 
-    def complete(self, request: Request) -> bool:
-        """Whether all builds have executed a request."""
-        return len(self._asked.get(request, ())) == len(self.builds)
-
     def prove(self, execution: Execution) -> tuple[str | None, HonestRange]:
         """Why an execution proves its program wrong, or None; and the range: of all builds where one is needed for a proof, else (of a fault, which needs none) what set-up made."""
         request = execution.case_id, execution.configuration

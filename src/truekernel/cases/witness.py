@@ -39,7 +39,9 @@ feature axes, nine where these are short and on spatial axes, so that the last t
 REST = (17, 241)
 """Their product is 4097."""
 WHOLE = 8192
+"""Elements of a row of "whole"."""
 KEYS = 263
+"""Keys of the one head of "row": more than a block of 256 threads takes at once."""
 ROW = 330_000
 """Elements of one row: with 185,000, positions that a grid of blocks of 128 threads multiplies by a share overflow 32 bits."""
 UNEQUAL = ("above", "below", "medium", "large")
