@@ -1,6 +1,7 @@
 import dataclasses
 import hashlib
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -236,6 +237,13 @@ def test_shapes_change_one_axis_then_all():
 def test_shapes_without_meaning_are_left_out():
     assert is_legal(PROBLEM, {"M": 1, "K": 1})
     assert not is_legal(PROBLEM, {"M": -1, "K": 1})
+
+
+def test_a_tensor_of_more_elements_than_any_official_one_and_a_thousand_million_is_not_legal() -> None:
+    assert is_legal(PROBLEM, {"M": 1 << 15, "K": 1 << 15})
+    assert not is_legal(PROBLEM, {"M": 1 << 15, "K": (1 << 15) + 1})
+    vast = replace(PROBLEM, axes={**PROBLEM.axes, "M": replace(PROBLEM.axes["M"], official=1 << 31)})
+    assert is_legal(vast, {"M": 1 << 31, "K": 1})
 
 
 def test_empty_tensors_can_be_made():

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from truekernel import corpus, mutation
+from truekernel import corpus, memory, mutation
 from truekernel.audit.options import AuditOptions
 from truekernel.errors import BadInputError, UnknownNameError
 from truekernel.model import Mutant, Problem, Program
@@ -45,7 +45,8 @@ def make_plan(options: AuditOptions, checkout: Bindings | None = None) -> AuditP
         raise BadInputError(
             f"--rules: '{benign[0]}' keeps the meaning of a kernel: audits take rules that make faults, and use all benign ones by themselves"
         )
-    everything = {program.name: tuple(mutation.mutants(program, rules)) for program in programs}
+    with memory.uncollected():
+        everything = {program.name: tuple(mutation.mutants(program, rules)) for program in programs}
     if not any(everything.values()):
         raise BadInputError("no rule applies to the chosen programs: choose other --rules or --problems")
     chosen = everything if options.sample is None else stratified_sample(everything, options.sample, options.seed)

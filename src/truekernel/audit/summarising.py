@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 from truekernel import checkers as checker_room
-from truekernel import mutation
+from truekernel import memory, mutation
 from truekernel.audit.matrix import kill_matrix
 from truekernel.audit.population import Honest, Unique, honest_variants, unique_mutants
 from truekernel.audit.records import HonestRecord, MutantRecord, ProblemRecord
@@ -40,20 +38,8 @@ from truekernel.numerics.statistics import LIMIT
 
 def summarise(run_dir: Path) -> Summary:
     """Everything that a report shows, from a run directory alone. Raises RunDirectoryError when it holds no run of this version."""
-    with _uncollected():
+    with memory.uncollected():
         return _summarised(read_run(run_dir), run_dir)
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """No garbage collection meanwhile: it would look again and again at millions of objects that are all in use."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 def _summarised(run: StoredRun, run_dir: Path) -> Summary:

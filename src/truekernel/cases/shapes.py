@@ -9,6 +9,8 @@ from truekernel.model import Axes, AxisSpec, Problem
 from truekernel.model.lengths import lengths
 
 COMBINATIONS = 3
+MOST_ELEMENTS = 1 << 30
+"""Of one tensor: 4 GB of float32."""
 
 
 def shapes(problem: Problem) -> list[dict[str, int]]:
@@ -64,10 +66,22 @@ def step_of(axis: AxisSpec) -> int:
 
 
 def is_legal(problem: Problem, axes: Axes) -> bool:
-    """Whether all tensors and outputs have a shape at these lengths; an empty one only where an axis of length 0 makes it so."""
+    """Whether all tensors and outputs have a shape at these lengths, none of more than `most_elements`; an empty one only where an axis of length 0 makes it so."""
     specs = [*(spec.shape for spec in problem.tensors), *(spec.shape for spec in problem.outputs)]
     try:
         found = [length for shape in specs for length in lengths(shape, axes)]
     except BadInputError:
         return False
-    return 0 in axes.values() or 0 not in found
+    return (0 in axes.values() or 0 not in found) and largest(problem, axes) <= most_elements(problem)
+
+
+def most_elements(problem: Problem) -> int:
+    """Elements of the largest legal tensor: `MOST_ELEMENTS`, or those of the largest at the official lengths. Programs count elements in 32 bits, and what only happens near 2^31 of them says nothing
+    about the sizes that a problem is posed for."""
+    return max(MOST_ELEMENTS, largest(problem, problem.official_axes()))
+
+
+def largest(problem: Problem, axes: Axes) -> int:
+    """Elements of the largest tensor."""
+    shapes = [*(spec.shape for spec in problem.tensors), *(spec.shape for spec in problem.outputs)]
+    return max(math.prod(lengths(shape, axes)) for shape in shapes)

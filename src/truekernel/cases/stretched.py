@@ -9,9 +9,8 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from truekernel.cases.shapes import is_legal, step_of
+from truekernel.cases.shapes import is_legal, largest, step_of
 from truekernel.model import Problem
-from truekernel.model.lengths import lengths
 from truekernel.model.problem import AxisKind
 
 STRETCHED: tuple[str, ...] = ("many", "broad", "long", "deep", "crowd", "plane", "tower", "lone", "vast", "broadest")
@@ -265,9 +264,3 @@ def _grown(
     while wanted > axes[name] and not bearable({**axes, name: wanted}):
         wanted = wanted // 2 // step * step
     return {**axes, name: length(name, max(wanted + step, axes[name]))}
-
-
-def largest(problem: Problem, axes: Mapping[str, int]) -> int:
-    """Elements of the largest tensor."""
-    shapes = [*(spec.shape for spec in problem.tensors), *(spec.shape for spec in problem.outputs)]
-    return max(math.prod(lengths(shape, axes)) for shape in shapes)

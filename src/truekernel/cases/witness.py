@@ -11,8 +11,8 @@ import math
 from truekernel.cases.drawn import drawn
 from truekernel.cases.grammar import parse_recipe
 from truekernel.cases.seeds import witness_seed
-from truekernel.cases.shapes import is_legal, step_of, wide_length
-from truekernel.cases.stretched import STRETCHED, TILED, Reach, largest, stretched
+from truekernel.cases.shapes import is_legal, largest, step_of, wide_length
+from truekernel.cases.stretched import STRETCHED, TILED, Reach, stretched
 from truekernel.cases.suite_shapes import suite_shapes
 from truekernel.model import AxisSpec, Case, Problem
 from truekernel.numerics.formats import FORMATS

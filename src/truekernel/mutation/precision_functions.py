@@ -8,7 +8,7 @@ from truekernel.model import Edit
 from truekernel.mutation.patterns import renamed
 from truekernel.mutation.precision import accumulations, is_float
 from truekernel.mutation.rule import Example, rule
-from truekernel.mutation.statements import calls
+from truekernel.mutation.statements import LOOPS, calls
 from truekernel.source.edits import replace
 from truekernel.source.query import arguments, bare, callee, operands, operator
 from truekernel.source.tree import Node, Tree
@@ -179,6 +179,15 @@ def erf_by_tanh(tree: Tree) -> Iterator[Edit]:
         yield replace(call, f"tanhf(1.1283791671f * ({value}) * (1.0f + 0.08943f * ({value}) * ({value})))")
 
 
+def _halves(node: Node) -> bool:
+    """Whether the innermost loop around a node halves or doubles its counter, as trees do."""
+    loop = node.enclosing(*LOOPS)
+    update = None if loop is None else loop.field("update")
+    return (
+        update is not None and update.kind == "assignment_expression" and operator(update) in ("/=", "*=", ">>=", "<<=")
+    )
+
+
 @rule(
     "sum-toward-zero",
     "precision",
@@ -190,35 +199,22 @@ def erf_by_tanh(tree: Tree) -> Iterator[Edit]:
             "float s = 0; while (n--) s = __fmaf_rz(x[n], w[n], s);",
         ),
         Example("int s = 0; while (n--) s += n;", None),
+        Example("float s = 0; for (int half = 64; half > 0; half /= 2) s += x[half];", None),
+        Example("float s = 0; while (n--) s += 1.0f;", None),
     ),
 )
 def sum_toward_zero(tree: Tree) -> Iterator[Edit]:
-    """A running sum is rounded towards zero, so it drifts."""
+    """A running sum is rounded towards zero, so it drifts (not the few additions of a tree, nor a count, which is exact)."""
     for node, target, _ in accumulations(tree):
         right = operands(node)[1]
+        if _halves(node) or right.kind == "number_literal":
+            continue
         if operator(node) == "+=":
             yield replace(node, f"{target.text} = __fadd_rz({target.text}, {right.text})")
         else:
             name = right.field("function")
             if name is not None:
                 yield replace(name, "__fmaf_rz")
-
-
-@rule(
-    "product-toward-zero",
-    "precision",
-    source="operator catalogue P14",
-    examples=(
-        Example("y[0] = x[0] * w[0];", "y[0] = __fmul_rz(x[0], w[0]);"),
-        Example("n = n * m;", None),
-    ),
-)
-def product_toward_zero(tree: Tree) -> Iterator[Edit]:
-    """A product is rounded towards zero."""
-    for node in tree.device("binary_expression"):
-        if operator(node) == "*" and is_float(node) and all(is_float(side) for side in operands(node)):
-            left, right = operands(node)
-            yield replace(node, f"__fmul_rz({left.text}, {right.text})")
 
 
 _TRUNCATING = {
