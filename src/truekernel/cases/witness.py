@@ -14,7 +14,7 @@ from truekernel.cases.seeds import witness_seed
 from truekernel.cases.shapes import is_legal, largest, step_of, wide_length
 from truekernel.cases.stretched import STRETCHED, TILED, Reach, stretched
 from truekernel.cases.suite_shapes import suite_shapes
-from truekernel.model import AxisSpec, Case, Problem
+from truekernel.model import FAMILIES, AxisSpec, Case, Problem
 from truekernel.numerics.formats import FORMATS
 
 SHAPES = (
@@ -80,7 +80,6 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("normal&parameters", "past"),
     ("normal&parameters", "broad"),
     ("normal&parameters", "long"),
-    ("normal*20", "long"),
     ("uniform", "deep"),
     ("normal*300", "many"),
     ("subnormal@0", "medium"),
@@ -137,19 +136,24 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("short&parameters", "three"),
     ("short&parameters", "small"),
     ("short&parameters", "medium"),
-    ("normal&parameters", "deep"),
     ("normal&parameters", "vast"),
     ("normal+300", "lone"),
     ("normal*0.003", "broadest"),
     ("ramp", "deep"),
 )
 """Recipes and shapes, what kills most first."""
+_SUMS = ("reduction", "normalisation", "loss")
 ONLY: dict[tuple[str, str], tuple[str, ...]] = {
-    ("normal*20", "long"): tuple(TILED),  # of attention's scores only the largest matter
     ("ramp", "deep"): ("attention",),  # scores that rise from tile to tile
-    ("decades", "crowd"): ("attention", "normalisation", "softmax", "reduction", "loss", "scan", "arg_reduction"),
+    ("decades", "crowd"): ("normalisation", "loss"),
+    ("normal+300", "long"): _SUMS,  # what a large mean cancels in
+    ("normal+300", "lone"): _SUMS,
+    ("normal&parameters", "tower"): ("arg_reduction", "scan", "softmax", "loss", "matmul"),
+    ("normal*300", "plane"): ("scan", "softmax", "matmul"),
+    ("normal*0.003", "broadest"): tuple(family for family in FAMILIES if family != "pooling"),
+    ("uniform&parameters", "rest"): tuple(family for family in FAMILIES if family != "attention"),
 }
-"""Families that a pair is for, where it is not for all."""
+"""Families that a pair is for, where it is not for all: costly pairs, in each of the others of which no mutant of a full audit fell to it."""
 DRAWN: tuple[str, ...] = (
     "normal&parameters",
     "ties",
@@ -180,10 +184,14 @@ def witness_cases(problem: Problem) -> list[Case]:
             continue
         if shape in (*STRETCHED, "powers", "one", "rest", "whole", "row") and shape not in shapes:
             continue
-        if problem.family not in ONLY.get((recipe, shape), (problem.family,)):
+        if not _is_for(problem, recipe, shape):
             continue
-        if (recipe, shape) == ("normal&parameters", "crowd") and "tower" in shapes:  # has more rows, and longer ones
-            continue
+        if (
+            (recipe, shape) == ("normal&parameters", "crowd")
+            and "tower" in shapes
+            and _is_for(problem, recipe, "tower")
+        ):
+            continue  # "tower" has more rows, and longer ones
         place = parse_recipe(recipe).place
         if place is not None and (floating < 2 or place >= floating):
             continue
@@ -192,6 +200,10 @@ def witness_cases(problem: Problem) -> list[Case]:
             continue
         found.append(Case.of(problem.name, axes, recipe, witness_seed(problem.name, number)))
     return found + _drawn(problem)
+
+
+def _is_for(problem: Problem, recipe: str, shape: str) -> bool:
+    return problem.family in ONLY.get((recipe, shape), (problem.family,))
 
 
 def _drawn(problem: Problem) -> list[Case]:
