@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from functools import cache, lru_cache
+from itertools import zip_longest
 from typing import Any
 
 import torch
@@ -41,7 +42,7 @@ def violation(call: Call, operator: Operator) -> str:
 
 @lru_cache(maxsize=256)
 def _first(call: Call, operator: Operator, rules: tuple[Callable[[Given, str], str], ...]) -> str:
-    given = bound(call, operator)
+    given = dict(named(call, operator))
     for rule in rules:
         try:
             broken = rule(given, base_name(operator.name))
@@ -52,12 +53,12 @@ def _first(call: Call, operator: Operator, rules: tuple[Callable[[Given, str], s
     return ""
 
 
-def bound(call: Call, operator: Operator) -> dict[str, Value]:
-    """Arguments by name of the parameter."""
+def named(call: Call, operator: Operator) -> list[tuple[str, Value]]:
+    """(name of the parameter, argument) in order; "" for one that no parameter is known for."""
     names = _names(operator)
     if {"hx", "params"} <= set(names) and len(call.arguments) > 3 and isinstance(call.arguments[3], tuple):
         names = ("data", "batch_sizes", "hx", "params", "has_biases", "num_layers", "dropout", "train", "bidirectional")
-    return dict(zip(names, call.arguments, strict=False)) | dict(call.keywords)
+    return [*zip_longest(names[: len(call.arguments)], call.arguments, fillvalue=""), *call.keywords]
 
 
 @cache

@@ -45,27 +45,40 @@ class Determinism:
 
     def judge(self, ran: Ran) -> Outcome | None:
         """Compare three calls whose stale memory differs."""
-        call = ran.case.calls[0]
-        sizes = [part.numel() * part.element_size() for part in outputs(ran.results[0])]
-        found = []
-        for byte in STALE:
-            _perturb(byte)
-            stale = [
-                torch.full((size,), byte, dtype=torch.uint8)
-                for size in sizes
-                if 0 < size <= MOST_BYTES
-                for _ in range(2)
-            ]
-            del stale
-            found.append([part.clone() for part in outputs(run(call))])
-        _perturb(0)
+        found = self._calls(ran, STALE)
         for place, other in enumerate(found[1:], 1):
-            if not same_bits(found[0], other) and not _rounded(found[0], other) and not _all_close(found[0], other):
+            if _apart(found[0], other):
                 return mismatch(
                     self.name,
                     f"the same call gives something else: call 1 {first_difference(found[0], other)} call {place + 1}",
                 )
         return None
+
+    def decided_by_memory(self, ran: Ran) -> bool:
+        """Whether nothing but what memory holds that nobody wrote decides between two results: each filling gives one of its own, every time. What is read from anywhere in memory does not."""
+        if not self.applies(ran.case, ran.operators):
+            return False
+        one, other, again, still = self._calls(ran, STALE[1:] * 2)
+        return _apart(one, other) and same_bits(one, again) and same_bits(other, still)
+
+    def _calls(self, ran: Ran, fillings: Sequence[int]) -> list[list[torch.Tensor]]:
+        """Results of calls that find memory filled."""
+        sizes = [part.numel() * part.element_size() for part in outputs(ran.results[0])]
+        found = []
+        try:
+            for byte in fillings:
+                _perturb(byte)
+                stale = [
+                    torch.full((size,), byte, dtype=torch.uint8)
+                    for size in sizes
+                    if 0 < size <= MOST_BYTES
+                    for _ in range(2)
+                ]
+                del stale
+                found.append([part.clone() for part in outputs(run(ran.case.calls[0]))])
+        finally:
+            _perturb(0)
+        return found
 
     def script(self, case: TestCase) -> list[str]:
         """Three calls that find memory filled with other bytes."""
@@ -88,8 +101,11 @@ def _perturb(byte: int) -> None:
         mallopt(PERTURB, byte)
 
 
-def _all_close(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
-    return [part.shape for part in one] == [part.shape for part in other] and all(map(close, one, other))
+def _apart(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
+    """Whether results differ by more than roundings, and by more than a script lets pass."""
+    if same_bits(one, other) or _rounded(one, other):
+        return False
+    return [part.shape for part in one] != [part.shape for part in other] or not all(map(close, one, other))
 
 
 def _rounded(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:

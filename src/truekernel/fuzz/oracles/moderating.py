@@ -13,6 +13,7 @@ from functools import cache
 import torch
 
 from truekernel.fuzz.forms import with_leaves
+from truekernel.fuzz.libraries.torch_contracts import named
 from truekernel.fuzz.libraries.torch_operators import base_name
 from truekernel.fuzz.libraries.torch_values import TORCH_TYPES, make
 from truekernel.fuzz.records import Call, Leaf, Operator, TensorValue
@@ -20,6 +21,8 @@ from truekernel.fuzz.records import Call, Leaf, Operator, TensorValue
 MOST_REAL = 32.0
 LEAST_REAL = 1e-6
 MOST_WHOLE = 1 << 30
+EXPONENTS = frozenset({"decimals", "ord", "p", "exponent"})
+"""Parameters that something is raised to, or that raise ten, though their type may be a whole number."""
 PREFIXES = {"torch.linalg": "linalg_", "torch.fft": "fft_", "torch.special": "special_"}
 
 
@@ -72,15 +75,11 @@ def pointwise(operator: Operator) -> bool:
 
 
 def _real_slots(call: Call, operator: Operator) -> set[int]:
-    """Leaves that are real numbers by their parameter, though the case gives whole ones."""
-    kinds = [parameter.kind for parameter in operator.parameters if not parameter.keyword]
-    named = {parameter.name: parameter.kind for parameter in operator.parameters}
+    """Leaves that are real numbers or exponents by their parameter, though the case gives whole ones."""
+    real = {parameter.name for parameter in operator.parameters if parameter.kind == "real"} | EXPONENTS
     found, slot = set(), 0
-    for value, kind in (
-        *zip(call.arguments, [*kinds, *("other" for _ in call.arguments)], strict=False),
-        *((value, named.get(name, "other")) for name, value in call.keywords),
-    ):
-        if not isinstance(value, tuple) and kind == "real":
+    for name, value in named(call, operator):
+        if not isinstance(value, tuple) and name in real:
             found.add(slot)
         slot += len(Call("", (value,)).leaves())
     return found
@@ -120,9 +119,8 @@ def _tensor(value: TensorValue) -> TensorValue:
             return value
     elif not bool(_extreme(tensor).any()):
         return value
-    if value.data is None:
-        return replace(value, values="normal" if _floating(value) else "small_integers")
-    return replace(value, data=tuple(_part(part, value.dtype) for part in value.data))
+    data = None if value.data is None else tuple(_part(part, value.dtype) for part in value.data)
+    return replace(value, values="normal" if _floating(value) else "small_integers", data=data)
 
 
 def _part(part: float | int | bool | str, dtype: str) -> float | int | bool | str:

@@ -40,8 +40,9 @@ class Settled:
         found = self.inner.judge(ran)
         if found is None or found.kind != "mismatch" or self.name in NOT_OF_VALUES:
             return found
-        unwritten = self._memory.judge(ran) if self._memory.applies(ran.case, ran.operators) else None
-        return unwritten or (found if self._stays(ran) else replace(found, kind="extreme"))
+        if self.name != "compile" and self._memory.decided_by_memory(ran):
+            return self._memory.judge(ran)
+        return found if self._stays(ran) else replace(found, kind="extreme")
 
     def script(self, case: TestCase) -> list[str]:
         """The judge's."""
