@@ -46,7 +46,13 @@ def _first(call: Call, operator: Operator, rules: tuple[Callable[[Given, str], s
     for rule in rules:
         try:
             broken = rule(given, base_name(operator.name))
-        except (ValueError, TypeError, IndexError, KeyError, RuntimeError):  # arguments of other types than the rule reads
+        except (
+            ValueError,
+            TypeError,
+            IndexError,
+            KeyError,
+            RuntimeError,
+        ):  # arguments of other types than the rule reads
             continue
         if broken:
             return broken
@@ -100,7 +106,11 @@ def _enumerations(given: Given, base: str) -> str:  # noqa: ARG001
 
 def _bags(given: Given, base: str) -> str:  # noqa: ARG001
     offsets, indices = _tensor(given, "offsets"), given.get("indices", given.get("input"))
-    if offsets is None or offsets.dim() != 1 or not offsets.numel() or len(_shape(indices)) != 1:
+    if offsets is None:
+        return ""
+    if offsets.dim() != 1 or len(_shape(indices)) != 1:
+        return "offsets where indices are no list"
+    if not offsets.numel():
         return ""
     if int(offsets[0]) != 0:
         return "offsets do not begin at 0"

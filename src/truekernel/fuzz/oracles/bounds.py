@@ -103,9 +103,9 @@ def bounds(call: Call, operator: Operator, unit: float, dtypes: Sequence[torch.d
     for scale, within in zip(scales, _operations(call, truth, unit), strict=True):
         torch.maximum(scale, SHAKE * within, out=scale)
     # Whole numbers are not moved, so mixing them is measured by the largest result.
-    unmoved = operator.family in MIXING and not any(TORCH_TYPES[leaf.dtype] in UNITS
-        for leaf in call.leaves()
-        if isinstance(leaf, TensorValue))
+    unmoved = operator.family in MIXING and not any(
+        TORCH_TYPES[leaf.dtype] in UNITS for leaf in call.leaves() if isinstance(leaf, TensorValue)
+    )
     found = []
     for part, scale, steady, dtype in zip(truth, scales, stable, dtypes, strict=True):
         if part.dtype.is_floating_point or part.dtype.is_complex:

@@ -78,7 +78,7 @@ class Layout:
         return [
             *lines,
             f"other = {text_of(call)}",
-            *(f"{name} = {name}.contiguous()" for name in copies),
+            *(f"{name} = {name}.detach().clone(memory_format=torch.contiguous_format)" for name in copies),
             f"plain = {text_of(call)}",
             "print('contiguous', plain); print('other     ', other)",
             assertion("other", "plain"),

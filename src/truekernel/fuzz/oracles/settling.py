@@ -64,8 +64,6 @@ class Settled:
     def _found(self, call: Call, ran: Ran) -> bool:
         """Whether the judge finds a mismatch in a call as well."""
         try:
-            return (
-                self.inner.judge(Ran(replace(ran.case, calls=(call,)), ran.operators, (run(call),), 0.0)) is not None
-            )
+            return self.inner.judge(Ran(replace(ran.case, calls=(call,)), ran.operators, (run(call),), 0.0)) is not None
         except Exception:
             return False
