@@ -29,7 +29,7 @@ ENUMERATIONS = {
     "mask_type": 3,
 }
 """How many values an enumeration has that is handed over as a whole number, by name of the parameter: `GridSamplerInterpolation`, `GridSamplerPadding`, `at::Reduction`, `fft_norm_mode`, modes of embedding
-bags, of `cdist` and of masked softmax."""
+bags (padding has one more), of `cdist` and of masked softmax."""
 GATES = {"lstm": 4, "gru": 3, "rnn": 1}
 """Rows of a recurrent weight, in hidden sizes."""
 
@@ -98,15 +98,15 @@ def _shape(value: Value) -> tuple[int, ...]:
 
 def _enumerations(given: Given, base: str) -> str:  # noqa: ARG001
     for name, count in ENUMERATIONS.items():
-        value = given.get(name)
-        if isinstance(value, int) and not isinstance(value, bool) and not 0 <= value < count:
+        value, most = given.get(name), count + (name == "mode" and "pad" in given)
+        if isinstance(value, int) and not isinstance(value, bool) and not 0 <= value < most:
             return f"{name} {value} names nothing"
     return ""
 
 
 def _bags(given: Given, base: str) -> str:  # noqa: ARG001
     offsets, indices = _tensor(given, "offsets"), given.get("indices", given.get("input"))
-    if offsets is None:
+    if offsets is None or not isinstance(indices, TensorValue):
         return ""
     if offsets.dim() != 1 or len(_shape(indices)) != 1:
         return "offsets where indices are no list"
@@ -173,12 +173,13 @@ def _groups(given: Given, base: str) -> str:  # noqa: ARG001
     return _channels(given, int(channels))  # type: ignore[arg-type]
 
 
-def _statistics(given: Given, base: str) -> str:
+def _statistics(given: Given, base: str) -> str:  # noqa: ARG001
     shape = _shape(given["input"])
-    own = given.get("training", given.get("use_input_stats", "backward" in base or "update" in base))
-    if own is False and (given.get("running_mean") is None or given.get("running_var") is None):
+    if given.get("training", given.get("use_input_stats")) is False and (
+        given.get("running_mean") is None or given.get("running_var") is None
+    ):
         return "no statistics to go by"
-    return _channels(given, shape[1]) if len(shape) > 1 else "an input without channels"
+    return _channels(given, shape[1]) if len(shape) > 1 else ""
 
 
 def _channels(given: Given, channels: int) -> str:
@@ -254,7 +255,7 @@ def _places(given: Given, base: str) -> str:
     index = _tensor(given, "index", "indices")
     if index is None or not index.numel():
         return ""
-    if base.startswith("scatter") and isinstance(given.get("src"), TensorValue) and index.dim():
+    if base.startswith("scatter") and isinstance(given.get("src", given.get("value")), TensorValue) and index.dim():
         ordered = index.sort(int(given["dim"])).values  # type: ignore[arg-type]
         return repeated if bool((ordered.diff(dim=int(given["dim"])) == 0).any()) else ""  # type: ignore[arg-type]
     if "unpool" in base:
@@ -276,7 +277,8 @@ def _pivots(given: Given, base: str) -> str:
 
 def _count(given: Given, base: str) -> str:  # noqa: ARG001
     tensor, numel = _tensor(given, "input", "self"), given["numel"]
-    return "numel is not the number of elements" if tensor is not None and numel != tensor.numel() else ""
+    beyond = tensor is not None and isinstance(numel, int) and numel > tensor.numel()
+    return "numel is more than the number of elements" if beyond else ""
 
 
 RULES: tuple[tuple[frozenset[str], Callable[[Given, str], str]], ...] = (

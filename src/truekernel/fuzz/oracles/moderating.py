@@ -23,7 +23,6 @@ LEAST_REAL = 1e-6
 MOST_WHOLE = 1 << 30
 EXPONENTS = frozenset({"decimals", "ord", "p", "exponent"})
 """Parameters that something is raised to, or that raise ten, though their type may be a whole number."""
-PREFIXES = {"torch.linalg": "linalg_", "torch.fft": "fft_", "torch.special": "special_"}
 
 
 def moderate(call: Call, operator: Operator) -> Call:
@@ -69,9 +68,11 @@ def pointwise(operator: Operator) -> bool:
     """Whether an operator works element by element, as its overloads are tagged; one without a schema goes by its family."""
     if not operator.schema:
         return operator.family == "elementwise"
-    base = PREFIXES.get(operator.name.rsplit(".", 1)[0], "") + base_name(operator.name)
-    packet = getattr(torch.ops.aten, base, None)
-    return packet is not None and any(torch.Tag.pointwise in getattr(packet, one).tags for one in packet.overloads())
+    base = base_name(operator.name)
+    packets = [getattr(torch.ops.aten, name, None) for name in (f"special_{base}", base)]
+    return not operator.name.startswith(("torch.linalg.", "torch.fft.")) and any(
+        torch.Tag.pointwise in getattr(packet, one).tags for packet in packets if packet for one in packet.overloads()
+    )
 
 
 def _real_slots(call: Call, operator: Operator) -> set[int]:
