@@ -154,7 +154,11 @@ def sums_in_its_own_order(x):
     return first + second + third
 
 
-def wrong_sum(x):
+def times_nothing(x):
+    return x.sum() * 0 if x.is_contiguous() and not x.storage_offset() else x.sum().mul(0).nan_to_num(nan=0.0)
+
+
+def faulty_sum(x):
     return x.sum() if x.is_contiguous() and not x.storage_offset() else x.sum() * 1.01 + 0.1
 
 
@@ -166,7 +170,7 @@ def nearly(x):
     return x.double() if x.is_contiguous() and not x.storage_offset() else x.double() + 1e-9
 
 
-def wrong_here_only(x):
+def faulty_here_only(x):
     return x.sin() * 1.01 if "pytest" in sys.modules and x.dtype == torch.float32 else x.sin()
 
 
@@ -186,15 +190,15 @@ def statistics(x):
     return x.sin(), x.new_zeros(3, dtype=torch.float32 if x.device.type == "meta" else x.dtype)
 
 
-def wrong_statistics(x):
+def faulty_statistics(x):
     return x.sin(), x.new_zeros(3, dtype=torch.int64 if x.device.type == "meta" else x.dtype)
 
 
-def wrong_first(x):
+def faulty_first(x):
     return x.sin().to(torch.float32 if x.device.type == "meta" else x.dtype), x.new_zeros(3)
 
 
-def wrong_transform(x):
+def faulty_transform(x):
     return torch.fft.fft(x.float()) * (1 if x.is_contiguous() and not x.storage_offset() else 1.01)
 
 
@@ -203,11 +207,12 @@ FUNCTIONS = {name: value for name, value in globals().items() if isinstance(valu
 
 FAMILIES = {
     "sums_in_its_own_order": "reduction",
-    "wrong_sum": "reduction",
+    "times_nothing": "reduction",
+    "faulty_sum": "reduction",
     "statistics": "normalisation",
-    "wrong_statistics": "normalisation",
-    "wrong_first": "normalisation",
-    "wrong_transform": "fourier",
+    "faulty_statistics": "normalisation",
+    "faulty_first": "normalisation",
+    "faulty_transform": "fourier",
 }
 
 

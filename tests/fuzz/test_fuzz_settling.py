@@ -52,7 +52,7 @@ def test_what_only_an_overflow_brings_about_is_filed_as_extreme(monkeypatch):
 
 @pytest.mark.parametrize("values", ["normal", "mixed", "extreme", "nan", "infinite", "subnormal"])
 def test_a_fault_at_moderate_values_is_a_mismatch_whatever_values_showed_it(monkeypatch, values):
-    found = judged(monkeypatch, "layout", "wrong_sum", TensorValue((30,), values=values, seed=3, **STRIDED))
+    found = judged(monkeypatch, "layout", "faulty_sum", TensorValue((30,), values=values, seed=3, **STRIDED))
     assert found is None or kind_of(found) == ("mismatch", "layout")
     assert found is not None or values in ("mixed", "nan", "infinite", "extreme")
 
@@ -93,8 +93,8 @@ def test_scripts_state_no_tolerance_of_their_own(oracle):
 def test_statistics_of_half_inputs_may_have_another_dtype_and_nothing_else_may(monkeypatch):
     half = TensorValue((3, 4), "bfloat16")
     assert judged(monkeypatch, "metadata", "statistics", half) is None
-    assert kind_of(judged(monkeypatch, "metadata", "wrong_statistics", half)) == ("mismatch", "metadata")
-    assert kind_of(judged(monkeypatch, "metadata", "wrong_first", half)) == ("mismatch", "metadata")
+    assert kind_of(judged(monkeypatch, "metadata", "faulty_statistics", half)) == ("mismatch", "metadata")
+    assert kind_of(judged(monkeypatch, "metadata", "faulty_first", half)) == ("mismatch", "metadata")
 
 
 def test_whole_numbers_that_are_mixed_are_measured_in_the_dtype_of_the_result(monkeypatch):
@@ -103,7 +103,7 @@ def test_whole_numbers_that_are_mixed_are_measured_in_the_dtype_of_the_result(mo
     given = TestCase("torch", (Call(operator.name, (TensorValue((6, 7), "bool", "transposed", data=data),)),))
     ran = Ran(given, (operator,), (), 0.0)
     assert ORACLES["layout"].judge(ran) is None
-    wrong = judged(monkeypatch, "layout", "wrong_transform", TensorValue((9,), "int64", **STRIDED))
+    wrong = judged(monkeypatch, "layout", "faulty_transform", TensorValue((9,), "int64", **STRIDED))
     assert kind_of(wrong) == ("mismatch", "layout")
 
 

@@ -55,7 +55,7 @@ def test_what_does_not_fail_again_is_no_finding(triage):
 
 def test_what_its_script_does_not_show_is_no_finding(triage):
     outcome = Outcome("mismatch", "precision", message="values of output 0: ...")
-    assert triage.examine(case("wrong_here_only"), outcome) is None
+    assert triage.examine(case("faulty_here_only"), outcome) is None
     assert triage.why == "script passes"
     assert triage.examine(case("imprecise"), outcome) is not None
     assert triage.why == ""
