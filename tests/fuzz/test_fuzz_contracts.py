@@ -71,6 +71,10 @@ def test_a_broken_precondition_is_seen(name, lawful, unlawful):
 
 
 def test_keywords_count_as_arguments():
+    name, said = "torch.linalg.pinv", (("hermitian", True),)
+    assert violation(Call(name, (f(3, 3, values="symmetric"),), said), OPERATORS[name]) == ""
+    assert violation(Call(name, (f(3, 3),)), OPERATORS[name]) == ""
+    assert violation(Call(name, (f(3, 3),), said), OPERATORS[name]) != ""
     name = "torch.isin"
     unique, repeated = (Call(name, (whole(*data), whole(1)), (("assume_unique", True),)) for data in ((0, 1), (1, 1)))
     assert violation(unique, OPERATORS[name]) == ""

@@ -275,6 +275,13 @@ def _pivots(given: Given, base: str) -> str:
     return "a pivot is no row" if bool(((pivots < 1) | (pivots > rows)).any()) else ""
 
 
+def _hermitian(given: Given, base: str) -> str:  # noqa: ARG001
+    matrices = _tensor(given, "self", "input", "A")
+    if given.get("hermitian") is not True or matrices is None or matrices.shape[-1] != matrices.shape[-2]:
+        return ""
+    return "" if torch.equal(matrices, matrices.mH) else "matrices that are said to be Hermitian are not"
+
+
 def _count(given: Given, base: str) -> str:  # noqa: ARG001
     tensor, numel = _tensor(given, "input", "self"), given["numel"]
     beyond = tensor is not None and isinstance(numel, int) and numel > tensor.numel()
@@ -292,6 +299,7 @@ RULES: tuple[tuple[frozenset[str], Callable[[Given, str], str]], ...] = (
     (frozenset({"assume_unique"}), _unique),
     (frozenset({"index", "indices"}), _places),
     (frozenset({"pivots", "LU_pivots"}), _pivots),
+    (frozenset({"hermitian"}), _hermitian),
     (frozenset({"numel"}), _count),
 )
 """(parameters, one of which an operator must have, rule)."""
