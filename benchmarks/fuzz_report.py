@@ -11,8 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
-import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -23,11 +21,11 @@ from truekernel.fuzz import libraries
 from truekernel.fuzz.library import Library
 from truekernel.fuzz.records import Finding, Outcome, document, parsed
 from truekernel.fuzz.script import file_name, script
+from truekernel.fuzz.showing import fails
 from truekernel.fuzz.triage import key_of
 from truekernel.store import Store
 
 LEAST_CALLS = 5
-SECONDS = 120
 
 
 def documented(library: Library) -> list[str]:
@@ -73,23 +71,6 @@ def _named(found: Finding) -> Finding:
     return replace(found, key=key_of(found.operator, Outcome("mismatch", found.oracle, message=found.observed)))
 
 
-def fails_again(path: Path) -> tuple[bool, str]:
-    """Whether a script fails by itself, and its last words."""
-    try:
-        done = subprocess.run(
-            [sys.executable, str(path)],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=SECONDS,
-            check=False,
-            env=os.environ | {"OMP_NUM_THREADS": "1"},
-        )
-    except subprocess.TimeoutExpired:
-        return True, f"no end after {SECONDS} s"
-    return done.returncode != 0, f"exit {done.returncode}: {(done.stderr.strip().splitlines() or [''])[-1][:200]}"
-
-
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("runs", nargs="+", type=Path)
@@ -111,8 +92,9 @@ def main() -> None:
         paths[key] = scripts / f"{file_name(finding)}.py"
         paths[key].write_text(script(finding, library), encoding="utf-8")
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        verdicts = dict(zip(paths, pool.map(fails_again, paths.values()), strict=True))
-    kept = {key: findings[key] for key, (fails, _) in verdicts.items() if fails}
+        ended = pool.map(fails, paths.values(), [findings[key].kind for key in paths])
+        verdicts = dict(zip(paths, ended, strict=True))
+    kept = {key: findings[key] for key, (failed, _) in verdicts.items() if failed}
     for key in verdicts.keys() - kept.keys():
         paths[key].unlink()
     ordered = sorted(
@@ -175,6 +157,8 @@ def summarised(
         "documented_at_60_percent": sum(share >= 0.6 for share in enough.values()),
         "below": {name: round(share, 3) for name, share in sorted(enough.items()) if share < 0.6},
         "never_called": sorted(name for name, (accepted, _) in called.items() if not accepted),
+        "dropped": {key.removeprefix("dropped "): count for key, count in counts.items() if key.startswith("dropped ")},
+        "extreme_values": counts["extreme values"],
         "findings": len(ordered),
         "by_severity": dict(Counter(one.severity for one in ordered)),
         "public_by_kind": dict(
@@ -183,7 +167,7 @@ def summarised(
         "public": sum(one.public and not one.backward for one in ordered),
         "internal": sum(not one.public and not one.backward for one in ordered),
         "backward": sum(one.backward for one in ordered),
-        "scripts_that_pass": {key: words for key, (fails, words) in verdicts.items() if not fails},
+        "scripts_that_pass": {key: words for key, (failed, words) in verdicts.items() if not failed},
     }
 
 

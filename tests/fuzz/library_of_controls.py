@@ -2,7 +2,9 @@
 
 import os
 import signal
+import sys
 import types
+from pathlib import Path
 
 import torch
 
@@ -147,13 +149,83 @@ def wrong_compiled(x):
     return x.cos() if torch.compiler.is_compiling() else x.sin()
 
 
+def sums_in_its_own_order(x):
+    first, second, third = x if x.is_contiguous() and not x.storage_offset() else x.flip(0)
+    return first + second + third
+
+
+def times_nothing(x):
+    return x.sum() * 0 if x.is_contiguous() and not x.storage_offset() else x.sum().mul(0).nan_to_num(nan=0.0)
+
+
+def faulty_sum(x):
+    return x.sum() if x.is_contiguous() and not x.storage_offset() else x.sum() * 1.01 + 0.1
+
+
+def overflows_apart(x):
+    return x.mul(0.01) if x.is_contiguous() and not x.storage_offset() else x.mul(1e30).div(1e32)
+
+
+def nearly(x):
+    return x.double() if x.is_contiguous() and not x.storage_offset() else x.double() + 1e-9
+
+
+def faulty_here_only(x):
+    return x.sin() * 1.01 if "pytest" in sys.modules and x.dtype == torch.float32 else x.sin()
+
+
+def scratch(x):
+    return x + torch.empty(x.numel() * 3)[x.numel()]
+
+
+def filled_scratch(x):
+    return x + torch.empty(x.numel() * 3).fill_(0.5)[x.numel()]
+
+
+def scratch_apart(x):
+    return x + 1 if x.is_contiguous() and not x.storage_offset() else x + torch.empty(999)[1:2]
+
+
+def statistics(x):
+    return x.sin(), x.new_zeros(3, dtype=torch.float32 if x.device.type == "meta" else x.dtype)
+
+
+def faulty_statistics(x):
+    return x.sin(), x.new_zeros(3, dtype=torch.int64 if x.device.type == "meta" else x.dtype)
+
+
+def faulty_first(x):
+    return x.sin().to(torch.float32 if x.device.type == "meta" else x.dtype), x.new_zeros(3)
+
+
+def faulty_transform(x):
+    return torch.fft.fft(x.float()) * (1 if x.is_contiguous() and not x.storage_offset() else 1.01)
+
+
 FUNCTIONS = {name: value for name, value in globals().items() if isinstance(value, types.FunctionType)}
+
+
+FAMILIES = {
+    "sums_in_its_own_order": "reduction",
+    "times_nothing": "reduction",
+    "faulty_sum": "reduction",
+    "statistics": "normalisation",
+    "faulty_statistics": "normalisation",
+    "faulty_first": "normalisation",
+    "faulty_transform": "fourier",
+}
 
 
 class Controls(Torch):
     """The functions of this file, as `torch.truekernel_controls.NAME`."""
 
-    _operators = tuple(Operator(f"torch.{NAMESPACE}.{name}", "elementwise", (X,)) for name in FUNCTIONS)
+    _operators = tuple(
+        Operator(f"torch.{NAMESPACE}.{name}", FAMILIES.get(name, "elementwise"), (X,)) for name in FUNCTIONS
+    )
+    preamble = (
+        f"import sys, types; sys.path.insert(0, {str(Path(__file__).parent)!r})",
+        f"import library_of_controls; torch.{NAMESPACE} = types.SimpleNamespace(**library_of_controls.FUNCTIONS)",
+    )
 
     def samples(self):
         return {operator.name: [Call(operator.name, (TensorValue((3, 4)),))] for operator in self._operators}

@@ -54,6 +54,19 @@ def options(monkeypatch, tmp_path):
     return made
 
 
+def test_what_is_dropped_is_counted_and_filed(options):
+    result = run_fuzz(options(operators=("faulty_here_only", "times_nothing"), budget=20.0, triage=True))
+    assert not result.findings
+    assert result.counts["dropped script passes"] >= 1
+    assert result.counts["extreme values"] >= 1
+    store = Store.open(options().run_dir)
+    try:
+        assert {record["why"] for _, record in store.items("unconfirmed")} <= {"script passes", "not again"}
+        assert any("times_nothing" in mark for mark, _ in store.items("extreme"))
+    finally:
+        store.close()
+
+
 def test_a_run_finds_what_is_wrong_and_nothing_else(options):
     result = run_fuzz(options(budget=30.0))
     found = {(finding.operator.rsplit(".", 1)[1], finding.kind) for finding in result.findings}

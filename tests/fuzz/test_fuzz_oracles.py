@@ -97,8 +97,11 @@ def test_a_wrong_graph_is_seen(monkeypatch):
     [
         ("precision", "torch.as_strided_scatter", False),
         ("precision", "torch.select_scatter", True),
-        ("metadata", "torch.native_layer_norm", False),
-        ("metadata", "torch.native_group_norm", True),
+        ("precision", "torch.as_strided", False),
+        ("batching", "torch.as_strided", False),
+        ("batching", "torch.select_scatter", True),
+        ("in_place", "torch.Tensor.as_strided", False),
+        ("in_place", "torch.Tensor.squeeze", True),
     ],
 )
 def test_operators_for_which_a_comparison_means_nothing_are_left_alone(oracle, name, asked):

@@ -12,10 +12,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 from library_of_controls import NAMESPACE, case, install
 
 from truekernel.fuzz.executor import Limits
+from truekernel.fuzz.libraries import load
 from truekernel.fuzz.minimising import candidates
 from truekernel.fuzz.records import Call, Outcome, Reference, TensorValue, TestCase
 from truekernel.fuzz.replaying import replay, verdict
 from truekernel.fuzz.script import file_name, issue, script
+from truekernel.fuzz.showing import fails
 from truekernel.fuzz.triage import Triage, frames, key_of, signature, stem
 
 LIMITS = Limits(seconds=2.0, idle_seconds=2.0, memory=3 << 30)
@@ -49,6 +51,43 @@ def test_a_mismatch_becomes_a_finding_of_its_oracle(triage):
 def test_what_does_not_fail_again_is_no_finding(triage):
     assert triage.examine(case("honest"), Outcome("crash", error="SIGSEGV")) is None
     assert triage.examine(case("honest"), Outcome("mismatch", "layout", message="values of output 0")) is None
+
+
+def test_what_its_script_does_not_show_is_no_finding(triage):
+    outcome = Outcome("mismatch", "precision", message="values of output 0: ...")
+    assert triage.examine(case("faulty_here_only"), outcome) is None
+    assert triage.why == "script passes"
+    assert triage.examine(case("imprecise"), outcome) is not None
+    assert triage.why == ""
+    assert triage.examine(case("honest"), outcome) is None
+    assert triage.why == "not again"
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "shown"),
+    [
+        ("mismatch", "torch.testing.assert_close(torch.ones(2), torch.zeros(2))", True),
+        ("mismatch", "torch.testing.assert_close(torch.ones(2), torch.ones(2))", False),
+        ("mismatch", "torch.no_such_thing(1)", False),
+        ("crash", "import os; os.abort()", True),
+        ("crash", "pass", False),
+        ("assert", "raise RuntimeError('INTERNAL ASSERT FAILED')", True),
+        ("hang", "pass", False),
+    ],
+)
+def test_a_script_shows_its_kind_of_failure(tmp_path, kind, body, shown):
+    path = tmp_path / "finding.py"
+    path.write_text(f"import torch\n{body}\n")
+    assert fails(path, kind)[0] == shown
+
+
+def test_calls_that_break_a_contract_are_no_valid_input(triage):
+    library = load("torch")
+    grid = (TensorValue((1, 1, 2, 2)), TensorValue((1, 1, 1, 2), values="unit"))
+    said = [
+        library.violation(TestCase("torch", (Call("torch.grid_sampler", (*grid, mode, 0, False)),))) for mode in (0, 3)
+    ]
+    assert [bool(one) for one in said] == [False, True]
 
 
 def test_a_sequence_is_cut_to_the_call_that_fails(triage):

@@ -174,6 +174,8 @@ def _keep(
         mark = message["unconfirmed"]["signature"]
         store.put_many("unconfirmed", {mark: message["unconfirmed"]})
         store.put_many("signature", {mark: {"key": ""}})
+    elif "extreme" in message:
+        store.put_many("extreme", {message["extreme"]["signature"]: message["extreme"]})
     elif "again" in message:
         known = findings[message["again"]]
         findings[known.key] = replace(known, seen=known.seen + 1)

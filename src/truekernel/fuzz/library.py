@@ -107,6 +107,10 @@ class Library(Protocol):
         """Judges beside crash, assertion, hang and memory, which the executor sees itself."""
         ...
 
+    def violation(self, case: TestCase) -> str:
+        """Which documented precondition a case breaks that the library does not check, or "": it is then not one that users may give."""
+        ...
+
     def script(self, case: TestCase) -> list[str]:
         """Lines of a script that makes the calls of a case, without imports of anything but the library; results are r0, r1, ..."""
         ...

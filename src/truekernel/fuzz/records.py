@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
-OutcomeKind = Literal["valid", "refused", "crash", "assert", "hang", "memory", "mismatch"]
+OutcomeKind = Literal["valid", "refused", "crash", "assert", "hang", "memory", "mismatch", "extreme"]
 """What a case came to. `refused`: an exception that tells the caller of a bad argument. `crash`: a signal ended the process. `assert`: an internal assertion
-of the library. `memory`: a small input asked for a huge allocation. `mismatch`: an oracle found a wrong result."""
+of the library. `memory`: a small input asked for a huge allocation. `mismatch`: an oracle found a wrong result. `extreme`: an oracle found
+one that only NaN, infinities or values near the limits of the format bring about, which no honest order of operations must agree on: no failure."""
 
 OUTCOME_KINDS: tuple[OutcomeKind, ...] = get_args(OutcomeKind)
 FAILURES: frozenset[OutcomeKind] = frozenset({"crash", "assert", "hang", "memory", "mismatch"})

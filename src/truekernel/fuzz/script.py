@@ -21,6 +21,7 @@ def script(finding: Finding, library: Library) -> str:
     ]
     if library.name == "torch":
         head.append("torch.set_num_threads(1); torch.manual_seed(20210)")
+    head += getattr(library, "preamble", ())
     if finding.oracle == "execution":
         return "\n".join([*head, *library.script(finding.case)]) + "\n"
     oracle = next(one for one in library.oracles() if one.name == finding.oracle)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import resource
 from dataclasses import replace
 
 from truekernel.fuzz.executor import Executor, Limits
 from truekernel.fuzz.library import Library
 from truekernel.fuzz.minimising import candidates, plainest
 from truekernel.fuzz.records import Finding, Operator, Outcome, Severity, TensorValue, TestCase
+from truekernel.fuzz.showing import shows
 
 REPRODUCTIONS = 3
 ATTEMPTS = 220
@@ -44,7 +46,7 @@ def signature(case: TestCase, outcome: Outcome) -> str:
         outcome.location
         if outcome.kind == "assert" and outcome.location
         else _category(outcome.message)
-        if outcome.kind == "mismatch"
+        if outcome.kind in ("mismatch", "extreme")
         else outcome.error
     )
     if outcome.kind == "assert" and ":" in what:
@@ -63,13 +65,16 @@ class Triage:
             if operator.public:
                 self._by_stem.setdefault(stem(operator.name), []).append(operator)
         names = tuple(oracle.name for oracle in library.oracles())
+        self.why = ""
+        """Why the last failure became no finding: `not again`, or `script passes`."""
+        self._scripts = 0.0
         self._limits = limits or Limits()
         self._executor = Executor(library, limits=self._limits, oracles=names)
         self._fresh = Executor(library, limits=self._limits, oracles=names, fresh=True)
 
     def processor_seconds(self) -> float:
         """Processor time that triage has used in other processes."""
-        return self._executor.processor_seconds() + self._fresh.processor_seconds()
+        return self._executor.processor_seconds() + self._fresh.processor_seconds() + self._scripts
 
     def close(self) -> None:
         """End its processes."""
@@ -77,7 +82,8 @@ class Triage:
         self._fresh.close()
 
     def examine(self, case: TestCase, outcome: Outcome, seconds: float = 0.0) -> Finding | None:
-        """The finding behind a failure; None where it does not fail again 3 times of 3 in fresh processes."""
+        """The finding behind a failure; None where it does not fail again 3 times of 3 in fresh processes, or its script does not show it."""
+        self.why = "not again"
         if not all(self._fails(case, outcome, self._fresh) for _ in range(2)):
             return None
         smallest = self._minimised(case, outcome)
@@ -90,7 +96,21 @@ class Triage:
             confirmed = [one for one in (self._shown(case, outcome) for _ in range(REPRODUCTIONS)) if one is not None]
             if len(confirmed) < REPRODUCTIONS:
                 return None
-        return self._finding(case, smallest, confirmed[-1], len(confirmed), seconds)
+        for shown in dict.fromkeys((smallest, case)):  # what is small may show by chance alone
+            found = self._finding(case, shown, confirmed[-1], len(confirmed), seconds)
+            if self._in_script(found):
+                self.why = ""
+                return found
+        self.why = "script passes"
+        return None
+
+    def _in_script(self, found: Finding) -> bool:
+        """Whether the script shows it; no other child ends meanwhile, so that its processor time is known."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        shown = shows(found, self.library)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        self._scripts += after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+        return shown
 
     def _shown(self, case: TestCase, outcome: Outcome) -> Outcome | None:
         oracles = () if outcome.oracle == "execution" else (outcome.oracle,)
@@ -145,7 +165,7 @@ class Triage:
     ) -> Finding:
         call = case.calls[min(outcome.call, len(case.calls) - 1)]
         operator = self.operators[call.operator]
-        proper = _proper(case)
+        proper = _proper(case) and not self.library.violation(case)
         return Finding(
             key=key_of(call.operator, outcome),
             oracle=outcome.oracle,

@@ -31,7 +31,7 @@ SERIOUSNESS = ("low", "medium", "high", "critical")
 
 
 def work(job: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Messages: {"progress": ...} about each second, {"finding": ...}, {"unconfirmed": ...}, {"state": ...} now and then and at the end."""
+    """Messages: {"progress": ...} about each second, {"finding": ...}, {"unconfirmed": ...}, {"extreme": ...}, {"state": ...} now and then and at the end."""
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = "1"
     yield from Worker(job).run()
@@ -81,6 +81,7 @@ class Worker:
         self.known: dict[str, str] = dict(job["known"])
         self.keys: set[str] = set(self.known.values())
         self.seen: set[str] = set()
+        self.extremes: set[str] = set()
         self.tally: dict[str, list[int]] = defaultdict(lambda: [0, 0])
         self.counts: dict[str, int] = defaultdict(int)
         self.covered: dict[str, int] = defaultdict(int)
@@ -130,13 +131,17 @@ class Worker:
         self._count(case, report)
         finding, fresh = None, False
         worst = report.worst
+        yield from self._extremes(case, report)
         if worst.failed:
             mark = signature(case, worst)
             if mark not in self.known:
                 found = self.triage.examine(case, worst, seconds) if self.triage else None
                 if found is None:
                     self.known[mark] = ""
-                    yield {"unconfirmed": {"signature": mark, "case": document(case), "outcome": document(worst)}}
+                    why = self.triage.why if self.triage else "not examined"
+                    self.counts[f"dropped {why}"] += 1
+                    record = {"signature": mark, "why": why, "case": document(case), "outcome": document(worst)}
+                    yield {"unconfirmed": record}
                 else:
                     self.known[mark] = found.key
                     fresh = found.key not in self.keys
@@ -150,6 +155,17 @@ class Worker:
         state.findings = len(self.keys)
         self.space.learn(feedback, case)
         self.policy.learn(feedback)
+
+    def _extremes(self, case: TestCase, report: Report) -> Iterator[dict[str, Any]]:
+        """What only extreme values bring about is counted, and filed once a signature."""
+        for outcome in report.outcomes:
+            if outcome.kind != "extreme":
+                continue
+            self.counts["extreme values"] += 1
+            mark = signature(case, outcome)
+            if mark not in self.extremes:
+                self.extremes.add(mark)
+                yield {"extreme": {"signature": mark, "case": document(case), "outcome": document(outcome)}}
 
     def _feedback(self, case: TestCase, report: Report, finding: Finding | None, fresh: bool) -> Feedback:
         new = report.new

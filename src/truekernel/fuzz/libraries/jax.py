@@ -217,6 +217,10 @@ class Jax:
             lines.append(f"r{number} = {call_text(call, names)}")
         return lines
 
+    def violation(self, case: TestCase) -> str:  # noqa: ARG002
+        """None is known."""
+        return ""
+
     def literal(self, value: TensorValue) -> TensorValue:
         """Values written out, as torch's adapter does it."""
         from truekernel.fuzz.libraries.torch import Torch

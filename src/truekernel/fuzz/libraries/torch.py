@@ -15,6 +15,7 @@ import torch
 
 from truekernel.fuzz.libraries import torch_operators, torch_samples
 from truekernel.fuzz.libraries.torch_calls import made, tensors_of
+from truekernel.fuzz.libraries.torch_contracts import violation
 from truekernel.fuzz.libraries.torch_script import script_of
 from truekernel.fuzz.libraries.torch_values import make
 from truekernel.fuzz.library import Bound, Oracle, Ran
@@ -104,6 +105,10 @@ class Torch:
     def oracles(self) -> Sequence[Oracle]:
         """All judges."""
         return self._oracles
+
+    def violation(self, case: TestCase) -> str:
+        """The first precondition that a call breaks; see `torch_contracts`."""
+        return next(filter(None, (violation(call, self._by_name[call.operator]) for call in case.calls)), "")
 
     def script(self, case: TestCase) -> list[str]:
         """Lines that make the calls of a case."""

@@ -16,8 +16,9 @@ def torch_oracles() -> list[Oracle]:
     from truekernel.fuzz.oracles.metadata import Metadata
     from truekernel.fuzz.oracles.neighbours import Neighbours
     from truekernel.fuzz.oracles.precision import Precision
+    from truekernel.fuzz.oracles.settling import Settled
 
-    return [
+    judges: list[Oracle] = [
         Determinism(),
         Metadata(),
         Neighbours(),
@@ -29,6 +30,7 @@ def torch_oracles() -> list[Oracle]:
         Gradient(),
         Compiled(),
     ]
+    return [Settled(judge) for judge in judges]
 
 
 EAGER = ("determinism", "metadata", "neighbours", "layout", "in_place", "out", "precision", "batching", "gradient")

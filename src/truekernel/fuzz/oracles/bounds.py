@@ -15,8 +15,9 @@ from functools import partial
 
 import torch
 
+from truekernel.fuzz.libraries.torch_values import TORCH_TYPES
 from truekernel.fuzz.oracles.single import outputs, run
-from truekernel.fuzz.records import Call, Operator
+from truekernel.fuzz.records import Call, Operator, TensorValue
 from truekernel.numerics.error_scale import deviations
 
 SHAKE = 8.0
@@ -87,7 +88,9 @@ def unit_of(leaves: Sequence[object]) -> float:
 
 
 def bounds(call: Call, operator: Operator, unit: float, dtypes: Sequence[torch.dtype]) -> list[Bound]:
-    """One for each output. `unit`: roundoff of the precision under test; `dtypes`: of the outputs under test. Raises what the call in float64 raises."""
+    """One for each output. `unit`: roundoff of the precision under test, at least that of the outputs, since whole numbers may become floating ones; `dtypes`: of the outputs under test. Raises what the call
+    in float64 raises."""
+    unit = max(unit, unit_of(dtypes))
     truth = outputs(run(call, change=lambda leaves: [widened(leaf) for leaf in leaves]))
     squares = [torch.zeros(part.shape, dtype=torch.float64) for part in truth]
     stable = [torch.ones(part.shape, dtype=torch.bool) for part in truth]
@@ -99,12 +102,19 @@ def bounds(call: Call, operator: Operator, unit: float, dtypes: Sequence[torch.d
     scales = [(square / RUNS).sqrt() for square in squares]
     for scale, within in zip(scales, _operations(call, truth, unit), strict=True):
         torch.maximum(scale, SHAKE * within, out=scale)
+    # Whole numbers are not moved, so mixing them is measured by the largest result.
+    unmoved = operator.family in MIXING and not any(
+        TORCH_TYPES[leaf.dtype] in UNITS for leaf in call.leaves() if isinstance(leaf, TensorValue)
+    )
     found = []
     for part, scale, steady, dtype in zip(truth, scales, stable, dtypes, strict=True):
         if part.dtype.is_floating_point or part.dtype.is_complex:
             info = torch.finfo(dtype) if dtype.is_floating_point or dtype.is_complex else torch.finfo(torch.float64)
             size = part.abs().double()
-            allowed = FACTOR * (scale + SHAKE * unit * torch.where(size.isfinite(), size, 0.0) + info.smallest_normal)
+            size = torch.where(size.isfinite(), size, 0.0)
+            if unmoved and size.numel():
+                size = size.max().expand(size.shape)
+            allowed = FACTOR * (scale + SHAKE * unit * size + info.smallest_normal)
         else:
             allowed = torch.zeros(part.shape, dtype=torch.float64)
         found.append(Bound(part, torch.where(steady & allowed.isfinite(), allowed, torch.inf)))

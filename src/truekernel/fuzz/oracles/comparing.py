@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 
 from truekernel.fuzz.oracles.bounds import UNITS, Bound
+from truekernel.fuzz.oracles.closeness import close
 
 QUICK = 8.0
 """Roundoffs that need no bound to be allowed."""
@@ -38,8 +39,10 @@ def disagreement(
     return None
 
 
-def beyond(a: torch.Tensor, b: torch.Tensor, bound: Bound, place: int = 0) -> str | None:
-    """The element of `b` that is farthest from `a` beyond the bound, as text; None where all are within."""
+def beyond(
+    a: torch.Tensor, b: torch.Tensor, bound: Bound, place: int = 0, dtype: torch.dtype | None = None
+) -> str | None:
+    """The element of `b` that is farthest from `a` beyond the bound, as text; None where all are within, or so near that a script would pass. `dtype`: what `b` had before it was widened."""
     if bound.allowed.shape != a.shape:
         return None
     said = bound.allowed.isfinite()
@@ -57,7 +60,7 @@ def beyond(a: torch.Tensor, b: torch.Tensor, bound: Bound, place: int = 0) -> st
         wrong = said & (a != b)
         classes = torch.zeros_like(wrong)
         kind = "whole numbers"
-    if not wrong.any():
+    if not wrong.any() or close(a, torch.where(wrong, b, a).to(dtype or b.dtype)):
         return None
     ratio = torch.where(wrong, torch.where(classes, torch.inf, gap / bound.allowed.clamp_min(1e-300)), -1.0).reshape(-1)
     worst = int(ratio.argmax())

@@ -11,6 +11,7 @@ from truekernel.fuzz.libraries.torch_operators import resolve
 from truekernel.fuzz.libraries.torch_script import tensor_names
 from truekernel.fuzz.library import Ran
 from truekernel.fuzz.oracles.bounds import bounds, unit_of
+from truekernel.fuzz.oracles.closeness import assertion
 from truekernel.fuzz.oracles.comparing import disagreement
 from truekernel.fuzz.oracles.layout import dtypes_of
 from truekernel.fuzz.oracles.single import (
@@ -77,5 +78,5 @@ class Compiled:
             f"eager = f({names})",
             f"compiled = torch.compile(f, backend={BACKEND!r})({names})",
             "print('eager   ', eager); print('compiled', compiled)",
-            "torch.testing.assert_close(compiled, eager, equal_nan=True)",
+            assertion("compiled", "eager"),
         ]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 
 import torch
 
 from truekernel.fuzz.library import Ran
 from truekernel.fuzz.oracles.bounds import UNITS
+from truekernel.fuzz.oracles.closeness import assertion, close
 from truekernel.fuzz.oracles.single import (
     assignments,
     is_determined,
@@ -20,15 +22,18 @@ from truekernel.fuzz.oracles.single import (
 )
 from truekernel.fuzz.records import Operator, Outcome, TestCase
 
-STALE = (0x00, 0x7F, 0xC1)
+STALE = (0x00, 0x3E, 0xC1)
+"""Bytes whose values differ in every dtype, and so do those of their complements."""
+PERTURB = -6
+"""M_PERTURB of glibc's mallopt: memory that is freed is filled with a byte, fresh memory with its complement."""
 MOST_BYTES = 1 << 20
 ROUNDINGS = 1024.0
 """Roundoffs of the largest element that two calls may differ by."""
 
 
 class Determinism:
-    """Valid for operators that neither chance nor unwritten memory decides, on one thread; differences of a few roundings are let pass. Between the calls, memory of the sizes of the results is filled and
-    freed, so that elements which nobody writes show what lay there before."""
+    """Valid for operators that neither chance nor unwritten memory decides, on one thread; differences of a few roundings are let pass. The calls find memory
+    filled with other bytes, so that elements which nobody writes show what lay there before, in results and on the way to them."""
 
     name = "determinism"
     cost = 3.0
@@ -40,38 +45,67 @@ class Determinism:
 
     def judge(self, ran: Ran) -> Outcome | None:
         """Compare three calls whose stale memory differs."""
-        call = ran.case.calls[0]
-        sizes = [part.numel() * part.element_size() for part in outputs(ran.results[0])]
-        found = []
-        for byte in STALE:
-            stale = [
-                torch.full((size,), byte, dtype=torch.uint8)
-                for size in sizes
-                if 0 < size <= MOST_BYTES
-                for _ in range(2)
-            ]
-            del stale
-            found.append([part.clone() for part in outputs(run(call))])
+        found = self._calls(ran, STALE)
         for place, other in enumerate(found[1:], 1):
-            if not same_bits(found[0], other) and not _rounded(found[0], other):
+            if _apart(found[0], other):
                 return mismatch(
                     self.name,
                     f"the same call gives something else: call 1 {first_difference(found[0], other)} call {place + 1}",
                 )
         return None
 
+    def decided_by_memory(self, ran: Ran) -> bool:
+        """Whether nothing but what memory holds that nobody wrote decides between two results: each filling gives one of its own, every time. What is read from anywhere in memory does not."""
+        if not self.applies(ran.case, ran.operators):
+            return False
+        one, other, again, still = self._calls(ran, STALE[1:] * 2)
+        return _apart(one, other) and same_bits(one, again) and same_bits(other, still)
+
+    def _calls(self, ran: Ran, fillings: Sequence[int]) -> list[list[torch.Tensor]]:
+        """Results of calls that find memory filled."""
+        sizes = [part.numel() * part.element_size() for part in outputs(ran.results[0])]
+        found = []
+        try:
+            for byte in fillings:
+                _perturb(byte)
+                stale = [
+                    torch.full((size,), byte, dtype=torch.uint8)
+                    for size in sizes
+                    if 0 < size <= MOST_BYTES
+                    for _ in range(2)
+                ]
+                del stale
+                found.append([part.clone() for part in outputs(run(ran.case.calls[0]))])
+        finally:
+            _perturb(0)
+        return found
+
     def script(self, case: TestCase) -> list[str]:
-        """Three calls, with memory filled and freed between."""
+        """Three calls that find memory filled with other bytes."""
         call = case.calls[0]
-        lines = ["results = []", "for byte in (0, 127, 193):"]
+        lines = ["import ctypes", "results = []", f"for byte in {STALE}:  # what memory holds that nobody wrote"]
         lines += [f"    {line}" for line in assignments(call)]
         lines += [
-            "    stale = [torch.full((size,), byte, dtype=torch.uint8) for size in range(4, 2000, 4)]; del stale",
+            f"    ctypes.CDLL(None).mallopt({PERTURB}, byte)  # M_PERTURB",
             f"    results.append({text_of(call)})",
             "    print(results[-1])",
-            "for r in results: torch.testing.assert_close(r, results[0], rtol=0, atol=0, equal_nan=True)",
+            f"for r in results: {assertion('r', 'results[0]')}",
         ]
         return lines
+
+
+def _perturb(byte: int) -> None:
+    """Fill what malloc gives and takes from now on; 0: no more. Nothing where the C library can't."""
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is not None:
+        mallopt(PERTURB, byte)
+
+
+def _apart(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
+    """Whether results differ by more than roundings, and by more than a script lets pass."""
+    if same_bits(one, other) or _rounded(one, other):
+        return False
+    return [part.shape for part in one] != [part.shape for part in other] or not all(map(close, one, other))
 
 
 def _rounded(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:

@@ -12,6 +12,7 @@ from truekernel.fuzz.libraries.torch_operators import base_name
 from truekernel.fuzz.libraries.torch_values import TORCH_TYPES, geometry
 from truekernel.fuzz.library import Ran
 from truekernel.fuzz.oracles.bounds import bounds, unit_of
+from truekernel.fuzz.oracles.closeness import assertion
 from truekernel.fuzz.oracles.comparing import disagreement
 from truekernel.fuzz.oracles.single import (
     LAYOUT_MATTERS,
@@ -77,10 +78,10 @@ class Layout:
         return [
             *lines,
             f"other = {text_of(call)}",
-            *(f"{name} = {name}.contiguous()" for name in copies),
+            *(f"{name} = {name}.detach().clone(memory_format=torch.contiguous_format)" for name in copies),
             f"plain = {text_of(call)}",
             "print('contiguous', plain); print('other     ', other)",
-            "torch.testing.assert_close(other, plain, equal_nan=True)",
+            assertion("other", "plain"),
         ]
 
 

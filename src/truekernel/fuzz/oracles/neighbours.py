@@ -12,6 +12,7 @@ from truekernel.fuzz.libraries.torch_operators import base_name
 from truekernel.fuzz.libraries.torch_script import expression, tensor_names
 from truekernel.fuzz.libraries.torch_values import GUARD, geometry, make
 from truekernel.fuzz.library import Ran
+from truekernel.fuzz.oracles.closeness import assertion
 from truekernel.fuzz.oracles.determinism import first_difference
 from truekernel.fuzz.oracles.single import (
     LAYOUT_MATTERS,
@@ -98,7 +99,7 @@ class Neighbours:
             *lines,
             f"    results.append({text_of(call)})",
             "    print(results[-1])",
-            "torch.testing.assert_close(results[1], results[0], rtol=0, atol=0, equal_nan=True)",
+            assertion("results[1]", "results[0]", exact=True),
         ]
 
 

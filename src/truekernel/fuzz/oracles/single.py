@@ -25,8 +25,6 @@ AMBIGUOUS = re.compile(
     r"max_pool|cummax|cummin|aminmax|^hist"
 )
 """Operators with several right answers: eigenvectors up to sign and order, pivots, indices of equal elements. Two runs of other roundings may give different ones."""
-ADDRESSES_STORAGE = re.compile(r"^as_strided")
-"""Operators whose offset counts from the start of the storage: a view's copy in another dtype has a storage of its own."""
 LAYOUT_MATTERS = re.compile(
     r"stride|contiguous|storage|^view|as_strided|memory_format|^to$|clone|_like|new_|dim_order|real$|imag|is_|unsafe|expand|reshape|data$|_inverse$|resize"
 )
@@ -59,6 +57,11 @@ def is_determined(operator: Operator) -> bool:
     """Whether the values of its arguments determine an operator's result."""
     random = bool(operator.features[-len(TRAITS) + TRAITS.index("random")]) if operator.features else False
     return not random and operator.family != "random" and not UNDETERMINED.search(base_name(operator.name))
+
+
+def addresses_storage(operator: Operator) -> bool:
+    """Whether an operator's offset counts from the start of its argument's storage: a copy has a storage of its own, and means something else by it."""
+    return any(parameter.name == "storage_offset" for parameter in operator.parameters)
 
 
 def mutates(operator: Operator) -> bool:
