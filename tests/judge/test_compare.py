@@ -282,6 +282,26 @@ def test_the_faster_one_is_advised(plain, clock):
     assert found.candidates[0].untimed == "" and len(found.not_measured) == 1
 
 
+def test_a_faster_one_of_lower_precision_is_said_to_be(plain, clock):
+    clock["half"] = 5e-5
+    found = compared(plain, "plain", "half", precisions=("B=bfloat16",), timed=True)
+    assert found.take == "B" and "computes in bfloat16, as declared, where the problem is float32" in found.advice
+
+
+@pytest.mark.parametrize("word", ["SLOWER", "AMBIGUOUS"])
+def test_side_by_side_counts_more_than_medians_apart(plain, clock, word):
+    found = compared(plain, "plain", "other", timed=True)
+    pair = found.pairs[0]
+    assert (pair.first, pair.second) == ("A", "B")
+    turned = pair.time.model_copy(update={"word": word, "ratio": 0.5, "low": 0.4, "high": 0.6})
+    entries = list(found.candidates)
+    shaky = {"deterministic": False}
+    entries[0] = entries[0].model_copy(update={"verdict": entries[0].verdict.model_copy(update=shaky)})
+    take, advice = advise(entries, [pair.model_copy(update={"time": turned})], "float32")
+    assert take == "B"
+    assert ("B is 2.00 times as fast as A (1.67 to 2.50)" in advice) == (word == "SLOWER")
+
+
 def test_within_noise_time_does_not_decide(plain, clock):
     found = compared(plain, "plain", "again", timed=True)
     assert found.take == "A" and "A and B are not shown to differ in time" in found.advice

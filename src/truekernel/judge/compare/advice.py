@@ -27,7 +27,7 @@ def advise(entries: Sequence[Entry], pairs: Sequence[Pair], own: str) -> tuple[s
     why = _why(chosen, [entry for entry in leading if entry is not chosen], own) if len(usable) > 1 else ""
     alone = "it is the only one that is shown to be right" if len(usable) == 1 else why
     said = [f"Take {chosen.label}{f': {alone}' if alone else ''}.", *words, *against]
-    return chosen.label, " ".join((*said, *_alike(chosen, usable, pairs), *_warnings(chosen)))
+    return chosen.label, " ".join((*said, *_alike(chosen, usable, pairs), *_warnings(chosen, own)))
 
 
 def _refusal(entry: Entry) -> str:
@@ -54,11 +54,14 @@ def _leading(usable: Sequence[Entry], pairs: Sequence[Pair]) -> tuple[list[Entry
         if pair.time is not None:
             beside.setdefault(pair.first, {})[pair.second] = pair.time
     fastest, rivals = next(iter(beside.items()), (measured[0].label, {}))
-    slower = {label: row for label, row in rivals.items() if row.word == "FASTER" and row.agree}
-    words = [
-        f"{fastest} is {row.ratio:.2f} times as fast as {label} ({row.low:.2f} to {row.high:.2f})."
-        for label, row in slower.items()
-    ]
+    slower: dict[str, str] = {}
+    for label, row in rivals.items():
+        if row.word == "FASTER" and row.agree:
+            slower[label] = f"{fastest} is {row.ratio:.2f} times as fast as {label} ({row.low:.2f} to {row.high:.2f})."
+        elif row.word == "SLOWER" and row.agree:
+            times = [f"{1.0 / ratio:.2f}" for ratio in (row.ratio, row.high, row.low)]
+            slower[fastest] = f"{label} is {times[0]} times as fast as {fastest} ({times[1]} to {times[2]})."
+    words = list(slower.values())
     leading = [entry for entry in measured if entry.label not in slower]
     if len(leading) > 1:
         words.append(f"{_listed([entry.label for entry in leading])} are not shown to differ in time.")
@@ -113,8 +116,11 @@ def _alike(chosen: Entry, usable: Sequence[Entry], pairs: Sequence[Pair]) -> lis
     return [*words, f"Outputs: {', '.join(apart)}, which both being right allows."] if apart else words
 
 
-def _warnings(chosen: Entry) -> list[str]:
+def _warnings(chosen: Entry, own: str) -> list[str]:
     words = []
+    declared = chosen.verdict.precision.declared
+    if declared not in ("", own):
+        words.append(f"It computes in {declared}, as declared, where the problem is {own}.")
     names = list(dict.fromkeys(change.name for change in chosen.verdict.state))
     if names:
         more = f" and {len(names) - MOST_CHANGES} more" if len(names) > MOST_CHANGES else ""

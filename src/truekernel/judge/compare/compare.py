@@ -18,7 +18,9 @@ from truekernel.judge.precision import native
 from truekernel.judge.session import CALL_SECONDS
 
 NO_TIMES = "times are not measured"
-NO_ENERGY = "joules a call are not measured: blocks of a timing last milliseconds and alternate, the power that a GPU reports is an average over far longer"
+NO_ENERGY = (
+    "joules a call are not measured: that takes seconds of one candidate alone, a timing alternates blocks of milliseconds"
+)
 
 
 def compare(

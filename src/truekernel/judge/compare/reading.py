@@ -6,7 +6,7 @@ import ast
 
 from truekernel.errors import BadInputError
 from truekernel.judge.candidates import Candidate
-from truekernel.judge.compare.records import Auditability, Deciding
+from truekernel.judge.compare.records import Auditability, Deciding, Launched
 from truekernel.mutation import results, rules
 from truekernel.mutation.engine import MOST_BYTES
 from truekernel.source import kernel_signatures, parse_cuda
@@ -16,7 +16,7 @@ from truekernel.source.deep import deep
 def deciding(candidate: Candidate) -> Deciding:
     """Who decided what."""
     if candidate.is_cuda:
-        launches = "plan" if candidate.form == "plan" else "translated host code"
+        launches: Launched = "plan" if candidate.form == "plan" else "translated host code"
         return Deciding(kernels="candidate", launches=launches, calls=())
     return Deciding(kernels="library", launches="host code of its own", calls=library_calls(candidate.text))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from truekernel.errors import BadInputError, GpuMissingError, NvrtcMissingError
+from truekernel.errors import BadInputError, GpuMemoryError, GpuMissingError, NvrtcMissingError
 from truekernel.execution import cuda
 from truekernel.judge.bench.bench import Result, Row, bench
 from truekernel.judge.candidates import Candidate
@@ -30,7 +30,7 @@ def no_clock() -> str:
     """Why nothing can be timed here, "" where it can."""
     try:
         cuda.device_info()
-    except (GpuMissingError, NvrtcMissingError) as error:
+    except GpuMissingError as error:
         return str(error)
     return ""
 
@@ -51,7 +51,7 @@ def measure(
     for label, candidate in candidates.items():
         try:
             result = bench(candidate, posed, problem, secret=secret, pairs=pairs, baselines=baselines)
-        except BadInputError as error:
+        except (BadInputError, GpuMemoryError, GpuMissingError, NvrtcMissingError) as error:
             found.untimed[label] = str(error)
         else:
             found.times[label] = _times(result)
