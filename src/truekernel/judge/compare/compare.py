@@ -18,9 +18,7 @@ from truekernel.judge.precision import native
 from truekernel.judge.session import CALL_SECONDS
 
 NO_TIMES = "times are not measured"
-NO_ENERGY = (
-    "joules a call are not measured: that takes seconds of one candidate alone, a timing alternates blocks of milliseconds"
-)
+NO_ENERGY = "joules a call are not measured: that takes seconds of one candidate alone, a timing alternates blocks of milliseconds"
 
 
 def compare(
