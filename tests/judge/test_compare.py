@@ -207,6 +207,11 @@ def test_words_that_are_refused(tmp_path):
     with pytest.raises(BadInputError, match="given twice"):
         check_words(["a.cu", "b.cu", f"{tmp_path}/../{tmp_path.name}/a.cu", f"{tmp_path}/a.cu"])
     check_words(["a.py:one", "a.py:two"])
+    (tmp_path / "link.cu").symlink_to(tmp_path / "a.cu")
+    with pytest.raises(BadInputError, match="given twice"):
+        check_words([f"{tmp_path}/a.cu", f"{tmp_path}/link.cu"])
+    (tmp_path / "loop.cu").symlink_to(tmp_path / "loop.cu")
+    check_words([f"{tmp_path}/loop.cu", "a.cu"])
 
 
 def test_the_problem_that_plans_state(tmp_path):

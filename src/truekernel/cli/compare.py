@@ -113,7 +113,7 @@ def _facts(entry: Entry) -> dict[str, str]:
         "translated host code": "its own kernels, launched by us as its host code says",
         "host code of its own": "host code of its own, kernels of the library",
     }[who.launches]
-    calls = f": {_some(who.calls)}" if who.calls else ""
+    calls = f"; it calls {_some(who.calls)}" if who.calls else ""
     changes = [f"{change.name} (by its {change.stage})" for change in verdict.state]
     code = [("read", look.readable), ("mutated", look.mutated), ("sanitised", look.sanitised)]
     able = ", ".join(name for name, yes in code if yes)

@@ -32,12 +32,20 @@ def check_words(given: Sequence[str]) -> None:
         raise BadInputError(f"{len(given)} candidate to compare: give two or more")
     if len(given) > len(LABELS):
         raise BadInputError(f"{len(given)} candidates: give {len(LABELS)} at most")
-    seen: dict[tuple[Path, str], str] = {}
+    seen: dict[tuple[str, str], str] = {}
     for words in given:
         file, _, attribute = words.partition(":") if ".py:" in words else (words, "", "")
-        before = seen.setdefault((Path(file).resolve(), attribute), words)
+        before = seen.setdefault((_place(file), attribute), words)
         if before is not words:
             raise BadInputError(f"candidate {words} is given twice: give two different ones")
+
+
+def _place(file: str) -> str:
+    """Where a file lies, by whatever name; as given where that can't be told, which reading it then says."""
+    try:
+        return str(Path(file).resolve())
+    except (OSError, RuntimeError, ValueError):
+        return file
 
 
 def stated_problem(given: Sequence[str]) -> str:
@@ -50,12 +58,11 @@ def stated_problem(given: Sequence[str]) -> str:
 
 
 def _stated(file: Path) -> str:
-    plan = file.with_suffix(".py")
-    if file.suffix != ".cu" or not plan.is_file():
+    if file.suffix != ".cu":
         return ""
     try:
-        tree = ast.parse(read_text(plan))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = ast.parse(read_text(file.with_suffix(".py")))
+    except (BadInputError, SyntaxError, ValueError, RecursionError, MemoryError):
         return ""
     for node in tree.body:
         if (
