@@ -16,6 +16,7 @@ from truekernel.audit.summary import SCHEMA_VERSION, ReplayResult, Summary
 from truekernel.cases import grammar, least, recipes, stretched, wide, witness
 from truekernel.checkers import truekernel as our_checker
 from truekernel.cli.application import COMMANDS, application
+from truekernel.judge.compare.records import Compared
 
 HERE = Path(__file__).parent
 
@@ -33,7 +34,7 @@ def commands() -> str:
         "| exit code | means |",
         "|---|---|",
         "| 0 | the answer is good |",
-        "| 1 | the answer is bad: a miss rate over `--fail-over`, a candidate that is not shown to be right, a replay that differs, a machine that can't run audits |",
+        "| 1 | the answer is bad: a miss rate over `--fail-over`, a candidate that is not shown to be right, no candidate that can be advised, a replay that differs, a machine that can't run audits |",
         "| 2 | the call was wrong; one line says what and how to mend it |",
         "| 3 | the machine failed, never blamed on a kernel |",
     ]
@@ -60,9 +61,9 @@ def summary() -> str:
         "# The JSON documents",
         "",
         f"`truekernel audit --json` and `truekernel report RUN --json` print a `Summary`, schema version {SCHEMA_VERSION}; `truekernel replay MUTANT --json` prints a "
-        "`ReplayResult`. In Python, `truekernel.Summary.model_validate_json(text)` reads the first, and `truekernel.Summary.model_json_schema()` is its JSON schema. Shares are between 0 and 1.",
+        "`ReplayResult`; `truekernel compare --json` prints a `Compared`, and `truekernel check --json` a `Verdict`. In Python, `truekernel.Summary.model_validate_json(text)` reads the first, and `truekernel.Summary.model_json_schema()` is its JSON schema. Shares are between 0 and 1.",
     ]
-    schemas = [Summary.model_json_schema(), ReplayResult.model_json_schema()]
+    schemas = [Summary.model_json_schema(), ReplayResult.model_json_schema(), Compared.model_json_schema()]
     shown: dict[str, dict[str, Any]] = {}
     for schema in schemas:
         shown[schema["title"]] = schema

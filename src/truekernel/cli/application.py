@@ -15,6 +15,7 @@ from truekernel.cli.audit_script import audit_script
 from truekernel.cli.bench import bench
 from truekernel.cli.check import check
 from truekernel.cli.checkers import checkers
+from truekernel.cli.compare import compare
 from truekernel.cli.doctor import doctor
 from truekernel.cli.export import export
 from truekernel.cli.fuzz import fuzz
@@ -35,6 +36,7 @@ COMMANDS: tuple[Callable[..., int], ...] = (
     report,
     check,
     bench,
+    compare,
     replay,
     gauntlet,
     audit_script,

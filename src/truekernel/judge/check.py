@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Literal
 
+import torch
+
 from truekernel.checkers import Checker, checkers
 from truekernel.checkers.vacuity import Prepared, passing_trivials
 from truekernel.errors import BadInputError
@@ -49,6 +51,15 @@ class Suite:
     trivial: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A verdict and what it rests on. `outputs`: of each case by its id, of the first execution that ended well; `sanitised`: executions of a sanitised build."""
+
+    verdict: Verdict
+    outputs: dict[str, Sequence[torch.Tensor]]
+    sanitised: int
+
+
 def prepare(posed: Posed, secret: str, declared: str = "") -> Suite:
     """Cases, what they are compared with, and whether they mean anything. Raises BadInputError when nothing is left."""
     checker = checkers()[CHECKER]
@@ -82,6 +93,19 @@ def check(
 
     Raises BadInputError when the candidate has no form that can be judged, MachineError when the machine failed.
     """
+    return examine(candidate, posed, secret=secret, declared=declared, suite=suite, call_seconds=call_seconds).verdict
+
+
+def examine(
+    candidate: Candidate,
+    posed: Posed,
+    *,
+    secret: str | None = None,
+    declared: str = "",
+    suite: Suite | None = None,
+    call_seconds: float = CALL_SECONDS,
+) -> Checked:
+    """What `check` does, with the outputs that it has judged."""
     start = time.monotonic()
     # The process starts while the cases are made; nothing of the candidate runs before it is opened.
     with Session(candidate, posed, call_seconds) as session:
@@ -93,7 +117,8 @@ def check(
         walls, about, states = session.walls, session.about, session.states
     end = time.monotonic()
     seconds = {"preparing": ready - start, "candidate": end - ready, "total": end - start}
-    return _verdict(candidate, posed, prepared, course, walls, declared, seconds, about, state_changes(states))
+    verdict = _verdict(candidate, posed, prepared, course, walls, declared, seconds, about, state_changes(states))
+    return Checked(verdict, {step.case.id: outputs for step, outputs in course.seen}, course.sanitised)
 
 
 def _course(session: Session, prepared: Suite) -> Course:

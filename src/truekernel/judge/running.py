@@ -23,11 +23,13 @@ PLAIN = Configuration("gpu")
 
 @dataclass
 class Course:
-    """What came of all cases. `repeated`: executions that were repeated; `differed`: labels of those that gave other bits; `ended`: why the process ended before the last case."""
+    """What came of all cases. `sanitised`: executions of a sanitised build; `repeated`: executions that were repeated; `differed`: labels of those that gave other bits; `ended`: why the
+    process ended before the last case."""
 
     judged: list[Judged] = field(default_factory=list)
     seen: list[tuple[Step, Sequence[torch.Tensor]]] = field(default_factory=list)
     hazards: list[str] = field(default_factory=list)
+    sanitised: int = 0
     repeated: int = 0
     differed: list[str] = field(default_factory=list)
     orders: int = 0
@@ -86,6 +88,7 @@ def _cuda_step(session: Session, checker: Checker, step: Step, number: int, cour
     pairs = list(zip(wanted, ran, strict=False))
     course.add(step, judge_step(step, checker, pairs[: len(plain)], poisoned=True))
     for configuration, one in pairs:
+        course.sanitised += configuration.checked and one.outcome.status != "compile_error"
         course.hazards += [f"{hazard} ({configuration.schedule} order)" for hazard in one.hazards]
         if configuration.checked and one.outcome.status in FAULTS:
             course.hazards.append(f"{one.outcome.status.replace('_', ' ')}: {one.outcome.message}")
