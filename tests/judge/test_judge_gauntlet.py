@@ -4,6 +4,7 @@ from truekernel.corpus import problems
 from truekernel.errors import UnknownNameError
 from truekernel.judge.candidates import load_candidate
 from truekernel.judge.gauntlet.catalogue import ATTACKS, FOLDER
+from truekernel.judge.gauntlet.classes import CLASSES, NEEDS
 from truekernel.judge.gauntlet.running import chosen, run_gauntlet
 
 
@@ -14,6 +15,12 @@ def test_every_attack_has_its_cheat_and_its_twin():
         assert files[0].digest != files[1].digest
         assert files[0].form == files[1].form
         assert attack.title and "." not in attack.title
+
+
+def test_every_class_has_an_attack_or_says_what_one_would_need():
+    assert sorted(CLASSES) == list(range(1, 56))
+    assert {attack.number for attack in ATTACKS} == set(CLASSES) - set(NEEDS)
+    assert ATTACKS[0].document()["class"] == {"number": 1, "name": CLASSES[1]}
 
 
 def test_choosing():
