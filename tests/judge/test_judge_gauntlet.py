@@ -32,8 +32,13 @@ def test_choosing():
 
 
 def test_attacks_of_each_kind_are_caught_and_their_twins_cleared():
-    tried = run_gauntlet(chosen(["identity", "beyond_the_end", "changed_and_right"]))
-    assert [one.caught for one in tried] == [True] * 3, [one.document() for one in tried]
-    assert [one.cleared for one in tried] == [True] * 3, [one.document() for one in tried]
+    tried = run_gauntlet(chosen(["identity", "beyond_the_end", "changed_and_right", "worn_kernel"]))
+    assert [one.caught for one in tried] == [True] * 4, [one.document() for one in tried]
+    assert [one.cleared for one in tried] == [True] * 4, [one.document() for one in tried]
     reasons = {one.attack.name: one.cheat.word for one in tried}
-    assert reasons == {"identity": "wrong", "beyond_the_end": "hazard", "changed_and_right": "wrong"}
+    assert reasons == {
+        "identity": "wrong",
+        "beyond_the_end": "hazard",
+        "changed_and_right": "wrong",
+        "worn_kernel": "wrong",
+    }

@@ -33,6 +33,8 @@ from truekernel.numerics.formats import TORCH_DTYPES
 OPEN_SECONDS = 120.0
 """Limit of starting the process, importing PyTorch and the candidate, in seconds of wall clock."""
 CALL_SECONDS = 60.0
+CALLS = 8
+"""So many times, at most, is a launch plan called within one process, where its last answer is asked for."""
 REGIONS = 3
 KNOWN_STATUS = set(Status.__args__)  # type: ignore[attr-defined]
 PLACED = "/judge"
@@ -192,13 +194,16 @@ class Session:
         tensors: Mapping[str, torch.Tensor],
         configurations: Sequence[Configuration],
         cpu_seconds: float,
+        again: Sequence[Configuration] = (),
     ) -> list[Ran]:
-        """Run a CUDA candidate on one case in some configurations; one result alone where its plan fails. Raises SessionEndedError, MachineError."""
+        """Run a CUDA candidate on one case in some configurations, then in those of `again`, where its plan is called `CALLS` times and the outputs are the last call's; one result alone where
+        its plan fails. Raises SessionEndedError, MachineError."""
         specs = self._put(dict(tensors), next(self._regions))
         outputs = self.posed.output_specs(axes)
         words = [
-            {"schedule": c.schedule, "seed": c.schedule_seed, "fill": c.fill, "checked": c.checked}
-            for c in configurations
+            {"schedule": c.schedule, "seed": c.schedule_seed, "fill": c.fill, "checked": c.checked, "again": later}
+            for later, some in ((False, configurations), (True, again))
+            for c in some
         ]
         request = {
             "op": "call",
@@ -206,6 +211,7 @@ class Session:
             "tensors": specs,
             "outputs": outputs,
             "configurations": words,
+            "calls": CALLS if again else 1,
             "cpu_seconds": cpu_seconds,
         }
         seconds = OPEN_SECONDS + len(words) * self.call_seconds
