@@ -293,7 +293,10 @@ def _python_policy() -> tuple[str, Policy]:
     policy = python_policy(limits=LIMITS, placed=placed)
     # Memory that an allocator hands out holds huge numbers, so that reading it before writing shows.
     environment = {**policy.environment, "MALLOC_PERTURB_": "128"}
-    return f"{PLACED}/python_child.py", Policy(policy.readable, placed, environment, LIMITS)
+    # Where it is installed beside the packages that a candidate may import, the references would be among them.
+    package = Path(errors.__file__).parent
+    hidden = tuple(dict.fromkeys((str(package), str(package.resolve()))))
+    return f"{PLACED}/python_child.py", Policy(policy.readable, placed, environment, LIMITS, hidden)
 
 
 def _cuda_policy() -> tuple[str, Policy]:
