@@ -24,7 +24,7 @@ PLAIN = Configuration("gpu")
 
 @dataclass
 class Course:
-    """What came of all cases. `repeated`: executions that were repeated; `differed`: labels of those that gave other bits; `ended`: why the process ended before the last case."""
+    """What came of all cases. `repeated`: executions that were repeated; `differed`: labels of those that gave other bits; `told`: as in `Session`; `ended`: why the process ended before the last case."""
 
     judged: list[Judged] = field(default_factory=list)
     seen: list[tuple[Step, Sequence[torch.Tensor]]] = field(default_factory=list)
@@ -33,6 +33,7 @@ class Course:
     differed: list[str] = field(default_factory=list)
     orders: int = 0
     by_order: list[str] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
     ended: str = ""
 
     def add(self, step: Step, judged: Judged) -> None:
@@ -44,7 +45,7 @@ class Course:
 
 def run_steps(session: Session, checker: Checker, steps: Sequence[Step]) -> Course:
     """All cases, in order, until the process ends. Raises UnfitError, MachineError."""
-    course = Course()
+    course = Course(told=session.told)
     run = _cuda_step if session.candidate.is_cuda else _python_step
     for number, step in enumerate(steps):
         try:

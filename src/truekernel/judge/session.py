@@ -77,6 +77,8 @@ class Session:
     about: dict[str, Any] = field(default_factory=dict)
     states: list[dict[str, str]] = field(default_factory=list)
     """Snapshots as the process tells them (`inside.state`): before the candidate's file is imported, after, and at the end."""
+    told: list[str] = field(default_factory=list)
+    """Names by which a CUDA candidate tells this compiler from a GPU's, to become another kernel there (`inside.readings`)."""
 
     def __enter__(self) -> Session:
         self._channel, self._shared = Channel(), Shared(REGIONS)
@@ -220,6 +222,7 @@ class Session:
             if answer.get("machine") is True:
                 raise MachineError(_text(answer["refused"]))
             return [Ran(Outcome("crash", message=f"its launch plan fails: {_text(answer['refused'])}"))]
+        self._note_told(answer.get("told"))
         runs = answer.get("runs")
         if "given" in answer:
             wanted = ", ".join(f"{dtype} {shape}" for dtype, shape in outputs)
@@ -237,6 +240,10 @@ class Session:
                 ran = Ran(ran.outcome, self._read_outputs(outputs, deadline), ran.hazards)
             found.append(ran)
         return found
+
+    def _note_told(self, told: object) -> None:
+        if isinstance(told, list):
+            self.told += [name for name in map(_text, told[:9]) if name not in self.told]
 
     # ---------------------------------------------------------------- both
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import mmap
 import os
+import subprocess
 import sys
 from typing import Any
 
@@ -16,7 +17,9 @@ import torch
 from truekernel.errors import TruekernelError
 from truekernel.execution import simt
 from truekernel.execution.recorder import MOST_BUFFERS, MOST_LAUNCHES, trace
-from truekernel.judge.inside import wire
+from truekernel.execution.simt.flags import kernel_flags
+from truekernel.execution.simt.kit import native_sources
+from truekernel.judge.inside import readings, wire
 from truekernel.model import AxisSpec, BufferArg, Configuration, LaunchPlan, OutputSpec, Problem, TensorSpec
 from truekernel.source import kernel_signatures
 
@@ -35,6 +38,7 @@ class Host:
         self._libraries: dict[tuple[tuple[str, ...], bool], simt.Library | simt.CompileFailure] = {}
         self._problem: Problem
         self._source = self._plan_source = ""
+        self._told: dict[tuple[str, ...], list[str]] = {}
 
     def open(self, request: Request) -> Request:
         """Keep the sources; the problem comes as shapes alone."""
@@ -58,6 +62,9 @@ class Host:
             plans["again"] = repeated(plan, request["calls"])
         for key, one in plans.items():
             self._server.define(key, one, inputs, None, _leftovers(one), mutates=self._problem.mutates)
+        if plan.kernels not in self._told:
+            # Before a kernel runs for the first time: nothing of the candidate has a say in it.
+            self._told[plan.kernels] = self._tells(plan.kernels)
         runs, data = [], []
         for words in request["configurations"]:
             configuration = Configuration(words["schedule"], words["seed"], words["fill"], words["checked"])
@@ -87,13 +94,41 @@ class Host:
                 data += [_raw(tensor) for tensor in outputs]
         for key in plans:
             self._server.forget(key)
-        return {"runs": runs}, data
+        return {"runs": runs, "told": [wire.safe_text(name) for name in self._told[plan.kernels]]}, data
+
+    def _tells(self, kernels: tuple[str, ...]) -> list[str]:
+        """Names without which, or with which, the source becomes other machine code than here: it can tell this compiler from a GPU's."""
+        if not readings.asked(self._source) - readings.SAME:
+            return []
+        compiler = simt.default_compiler()
+        # With the macros of headers, which a source may name in conditions too.
+        names = predefined(compiler, "") | predefined(compiler, readings.includes(self._source))
+        names |= predefined(compiler, self._source) - readings.defined(self._source)
+        telling = readings.telling(self._source, names)
+        library = self._library(kernels, checked=False)
+        if not telling or isinstance(library, simt.CompileFailure) or len(telling) > readings.MOST_NAMES:
+            return telling
+        usual = library.code_hash(kernels)
+        for text in readings.readings(self._source, telling, names):
+            other = simt.compile_single(text, kernels, simt.Options())
+            if isinstance(other, simt.CompileFailure) or other.code_hash(kernels) != usual:
+                return telling
+        return []
 
     def _library(self, kernels: tuple[str, ...], *, checked: bool) -> simt.Library | simt.CompileFailure:
         key = (kernels, checked)
         if key not in self._libraries:
             self._libraries[key] = simt.compile_single(self._source, kernels, simt.Options(checked=checked))
         return self._libraries[key]
+
+
+def predefined(compiler: simt.Compiler, text: str) -> set[str]:
+    """Macros that are defined at the end of a text."""
+    include = native_sources() / "include"
+    flags = [*kernel_flags(compiler.kind, simt.Options()), "-I", str(include), "-include", str(include / "tk_shim.h")]
+    command = [*compiler.command, *flags, "-x", "c++", "-dM", "-E", "-"]
+    said = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=60).stdout
+    return {words[1].partition("(")[0] for line in said.splitlines() if len(words := line.split(None, 2)) > 1}
 
 
 def repeated(plan: LaunchPlan, calls: int) -> LaunchPlan:
