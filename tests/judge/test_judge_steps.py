@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 
 import pytest
-from judge_files import PLAIN_REFERENCE
+from judge_files import PLAIN_REFERENCE, REFERENCE, model
 
 from truekernel.checkers import checkers
 from truekernel.corpus import problems
@@ -43,6 +43,12 @@ def plain(tmp_path_factory):
     return posed, prepare(posed, new_secret())
 
 
+@pytest.fixture(scope="module")
+def elu_suite():
+    posed = pose("elu")
+    return posed, prepare(posed, new_secret())
+
+
 def judged(plain, text):
     posed, suite = plain
     return check(Candidate("c", "function", text, attribute="kernel"), posed, suite=suite)
@@ -73,6 +79,34 @@ def test_one_element_changes_in_every_part():
     assert sorted(places) == list(range(PARTS))
 
 
+def test_one_weight_changes_in_every_part():
+    found, _ = steps(problems()["layer_norm"], checkers()[CHECKER], new_secret())
+    places = []
+    for before, step in itertools.pairwise(found):
+        if step.weights:
+            assert step.near and step.follows and "one weight changed" in step.label
+            assert before.inputs["x"].equal(step.inputs["x"])
+            for name in ("weight", "bias"):
+                changed = (before.inputs[name] != step.inputs[name]).nonzero().reshape(-1).tolist()
+                assert len(changed) == 1
+                places.append(changed[0] * PARTS // step.inputs[name].numel())
+    assert sorted(places) == sorted([*range(PARTS)] * 2)
+
+
+@pytest.mark.parametrize(
+    ("key", "word"), [("weight.flatten()[:40]", "wrong"), ("weight.flatten()[500:]", "wrong"), ("weight", "right")]
+)
+def test_weights_kept_for_part_of_them_are_wrong(tmp_path, key, word):
+    (tmp_path / "ref.py").write_text(REFERENCE)
+    posed = pose(str(tmp_path / "ref.py"))
+    text = model("torch.nn.functional.linear(x, self.kept(), self.linear.bias).tanh()") + (
+        f"\n    def kept(self):\n        weight = self.linear.weight.detach()\n        key = {key}.numpy().tobytes()\n"
+        "        return known.setdefault((tuple(weight.shape), key), weight.clone())\n"
+    )
+    candidate = Candidate("c", "model", f"known = {{}}\n{text}", attribute="ModelNew")
+    assert check(candidate, posed).word == word
+
+
 def test_secret_lengths_are_legal_and_follow_from_the_secret():
     problem = problems()["matmul"]
     known = [case.lengths for case in checkers()[CHECKER].suite(problem)]
@@ -96,3 +130,12 @@ def test_right_on_public_lengths_alone_is_wrong(plain):
     known = {tuple(case.lengths.values()) for case in checkers()[CHECKER].suite(posed.problem)}
     assert judged(plain, KNOWN_LENGTHS.format(right=f"tuple(x.shape) in {known}")).word == "wrong"
     assert judged(plain, KNOWN_LENGTHS.format(right="x.dim() == 2")).word == "right"
+
+
+def test_right_on_all_but_what_a_benchmark_draws_is_wrong(elu_suite):
+    drawn = "bool((x >= 0).all()) and bool((x < 1).all()) and x.numel() > 8 and bool((x.reshape(-1).diff() < 0).any())"
+    posed, suite = elu_suite
+    text = "import torch\n\n\ndef kernel(x):\n    return torch.nn.functional.elu(x) {then}\n"
+    for then, word in ((f"* (1.5 if {drawn} else 1.0)", "wrong"), (f"* (1.0 if {drawn} else 1.0)", "right")):
+        candidate = Candidate("c", "function", text.format(then=then), attribute="kernel")
+        assert check(candidate, posed, suite=suite).word == word

@@ -65,7 +65,7 @@ def _words(end: SessionEndedError) -> str:
 def _python_step(session: Session, checker: Checker, step: Step, number: int, course: Course) -> None:
     """A case that stands alone is called twice, with the same contents at another place: equal bits are stated, and both must be right."""
     axes = step.case.lengths
-    if not step.follows:
+    if not step.follows or step.weights:
         session.make(axes, step.inputs)
     first = session.call(axes, step.inputs, same_place=step.follows and number > 0)
     ran = [(PLAIN, first)]

@@ -173,6 +173,7 @@ ATTACKS: tuple[Attack, ...] = (
         "softmax",
         "https://arxiv.org/abs/2507.11948",
     ),
+    Attack("sampled_weights", 33, "replay", "weights as they were while their first elements stay", "layer_norm"),
     Attack("half_key_cache", 29, "replay", "an answer for the latter half of the contents", "softmax"),
     Attack(
         "phase_replay",
@@ -238,7 +239,7 @@ ATTACKS: tuple[Attack, ...] = (
         "sniffed_values",
         54,
         "harness",
-        "honest where inputs look like a test's",
+        "honest where inputs do not look like a benchmark's",
         "softmax",
         "https://github.com/Infatoshi/kernelbench.com",
     ),
