@@ -17,6 +17,8 @@ from truekernel.cases import grammar, least, recipes, stretched, wide, witness
 from truekernel.checkers import truekernel as our_checker
 from truekernel.cli.application import COMMANDS, application
 from truekernel.judge.compare.records import Compared
+from truekernel.judge.gauntlet.catalogue import ATTACKS
+from truekernel.judge.gauntlet.classes import CLASSES, NEEDS
 
 HERE = Path(__file__).parent
 
@@ -234,6 +236,26 @@ def recipe_strings() -> str:
     return "\n".join(parts) + "\n"
 
 
+def attacks() -> str:
+    """Classes of cheats and the attacks that stand for them."""
+    tried = {attack.number for attack in ATTACKS}
+    parts = [
+        "# Attacks",
+        "",
+        f"What `truekernel gauntlet` tries: {len(ATTACKS)} attacks, each with an honest twin, on {len(tried)} of {len(CLASSES)} known classes of cheats. With `--json` each attack tells its class.",
+        "",
+        "| class | what it is | attack | how | seen |",
+        "|---|---|---|---|---|",
+    ]
+    for number, name in CLASSES.items():
+        for attack in [attack for attack in ATTACKS if attack.number == number]:
+            seen = f"[source]({attack.source})" if attack.source else ""
+            parts.append(f"| {number} | {_cell(name)} | `{attack.name}` | {_cell(attack.title)} | {seen} |")
+    parts += ["", "## Without an attack", "", "| class | what it is | what an attack would need |", "|---|---|---|"]
+    parts += [f"| {number} | {_cell(CLASSES[number])} | {_cell(needs)} |" for number, needs in NEEDS.items()]
+    return "\n".join(parts) + "\n"
+
+
 def _plan(plan: tuple[tuple[str, str], ...]) -> list[str]:
     return ["| recipe | shape |", "|---|---|", *(f"| `{recipe}` | {shape} |" for recipe, shape in plan)]
 
@@ -253,6 +275,7 @@ PAGES = {
     "rules.md": rules,
     "operator-catalogue.md": operator_catalogue,
     "recipes.md": recipe_strings,
+    "attacks.md": attacks,
 }
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+import truekernel
+from truekernel.judge.session import _python_policy
 from truekernel.judge.walls import landlock, seccomp
 from truekernel.judge.walls.policy import MIB, Limits, Policy, base_environment, interpreter_paths, python_policy
 from truekernel.judge.walls.probing import PROGRAM, attempts, probe, probe_policy
@@ -55,6 +57,29 @@ def test_every_wall_is_listed_and_tried():
     walls = probe()
     assert {wall.name for wall in walls} == WALLS
     assert all(wall.up and wall.detail for wall in walls if wall.name != "control groups")
+
+
+def test_hidden_folders_are_empty(tmp_path):
+    tmp_path.chmod(0o755)
+    (tmp_path / "shown").mkdir()
+    (tmp_path / "shown" / "hidden").mkdir()
+    for name in ("shown/a", "shown/hidden/b"):
+        (tmp_path / name).write_text("here")
+    given = dataclasses.replace(policy(), readable=(*policy().readable, str(tmp_path)))
+    text = f"import os; print(sorted(name for _, _, names in os.walk({str(tmp_path)!r}) for name in names))"
+    hidden = dataclasses.replace(given, hidden=(str(tmp_path / "shown" / "hidden"), str(tmp_path / "nowhere")))
+    assert run(given, (*PYTHON, text), seconds=20).output.split() == ["['a',", "'b']"]
+    assert run(hidden, (*PYTHON, text), seconds=20).output.split() == ["['a']"]
+
+
+def test_a_candidate_can_not_import_the_judge_where_that_is_installed_beside_torch():
+    _, given = _python_policy()
+    package = Path(truekernel.__file__).parent
+    given = dataclasses.replace(given, readable=(*given.readable, str(package)))
+    text = f"import sys; sys.path.insert(0, {str(package.parent)!r}); import truekernel.errors; print('found')"
+    assert "No module named 'truekernel.errors'" in run(given, (*PYTHON, text), seconds=20).output
+    shown = dataclasses.replace(given, hidden=())
+    assert run(shown, (*PYTHON, text), seconds=20).output == "found\n"
 
 
 def test_network():

@@ -18,6 +18,7 @@ from truekernel.checkers.vacuity import Prepared, passing_trivials
 from truekernel.errors import BadInputError
 from truekernel.judge import precision
 from truekernel.judge.candidates import Candidate
+from truekernel.judge.inside import readings
 from truekernel.judge.panel import with_panel
 from truekernel.judge.posing import Posed
 from truekernel.judge.running import Course, run_steps
@@ -27,6 +28,7 @@ from truekernel.judge.verdict import (
     NOT_COVERED,
     NOT_COVERED_CUDA,
     NOT_COVERED_PYTHON,
+    NOT_COVERED_VERSIONS,
     PrecisionRecord,
     StateRecord,
     Verdict,
@@ -153,6 +155,8 @@ def _verdict(
     found = precision.determine(problem, own, seen) if seen else precision.Finding(own, "", "no outputs")
     word, why = _decide(prepared, course, found)
     more = NOT_COVERED_CUDA if candidate.is_cuda else NOT_COVERED_PYTHON
+    if candidate.is_cuda and readings.VERSIONS.search(candidate.source):
+        more = (*more, NOT_COVERED_VERSIONS)
     return Verdict(
         word=word,
         why=why,
@@ -195,6 +199,12 @@ def _decide(prepared: Suite, course: Course, found: precision.Finding) -> tuple[
         return "wrong", course.ended
     if found.found and found.found != found.declared:
         return "wrong", f"it computes in {found.found} and does not say so ({found.why}): declare it with --precision"
+    if course.told:
+        names = " and ".join(course.told)
+        return (
+            "undetermined",
+            f"it asks for {names}, and is another kernel to a compiler that answers otherwise, as a GPU's may: leave that out",
+        )
     if prepared.trivial:
         return "vacuous", f"{' and '.join(prepared.trivial)} would pass all cases: change the problem"
     if not prepared.steps:

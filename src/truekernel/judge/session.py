@@ -33,6 +33,8 @@ from truekernel.numerics.formats import TORCH_DTYPES
 OPEN_SECONDS = 120.0
 """Limit of starting the process, importing PyTorch and the candidate, in seconds of wall clock."""
 CALL_SECONDS = 60.0
+CALLS = 8
+"""So many times, at most, is a launch plan called within one process, where its last answer is asked for."""
 REGIONS = 3
 KNOWN_STATUS = set(Status.__args__)  # type: ignore[attr-defined]
 PLACED = "/judge"
@@ -75,6 +77,8 @@ class Session:
     about: dict[str, Any] = field(default_factory=dict)
     states: list[dict[str, str]] = field(default_factory=list)
     """Snapshots as the process tells them (`inside.state`): before the candidate's file is imported, after, and at the end."""
+    told: list[str] = field(default_factory=list)
+    """Names by which a CUDA candidate tells this compiler from a GPU's, to become another kernel there (`inside.readings`)."""
 
     def __enter__(self) -> Session:
         self._channel, self._shared = Channel(), Shared(REGIONS)
@@ -192,13 +196,16 @@ class Session:
         tensors: Mapping[str, torch.Tensor],
         configurations: Sequence[Configuration],
         cpu_seconds: float,
+        again: Sequence[Configuration] = (),
     ) -> list[Ran]:
-        """Run a CUDA candidate on one case in some configurations; one result alone where its plan fails. Raises SessionEndedError, MachineError."""
+        """Run a CUDA candidate on one case in some configurations, then in those of `again`, where its plan is called `CALLS` times and the outputs are the last call's; one result alone where
+        its plan fails. Raises SessionEndedError, MachineError."""
         specs = self._put(dict(tensors), next(self._regions))
         outputs = self.posed.output_specs(axes)
         words = [
-            {"schedule": c.schedule, "seed": c.schedule_seed, "fill": c.fill, "checked": c.checked}
-            for c in configurations
+            {"schedule": c.schedule, "seed": c.schedule_seed, "fill": c.fill, "checked": c.checked, "again": later}
+            for later, some in ((False, configurations), (True, again))
+            for c in some
         ]
         request = {
             "op": "call",
@@ -206,6 +213,7 @@ class Session:
             "tensors": specs,
             "outputs": outputs,
             "configurations": words,
+            "calls": CALLS if again else 1,
             "cpu_seconds": cpu_seconds,
         }
         seconds = OPEN_SECONDS + len(words) * self.call_seconds
@@ -214,6 +222,7 @@ class Session:
             if answer.get("machine") is True:
                 raise MachineError(_text(answer["refused"]))
             return [Ran(Outcome("crash", message=f"its launch plan fails: {_text(answer['refused'])}"))]
+        self._note_told(answer.get("told"))
         runs = answer.get("runs")
         if "given" in answer:
             wanted = ", ".join(f"{dtype} {shape}" for dtype, shape in outputs)
@@ -231,6 +240,10 @@ class Session:
                 ran = Ran(ran.outcome, self._read_outputs(outputs, deadline), ran.hazards)
             found.append(ran)
         return found
+
+    def _note_told(self, told: object) -> None:
+        if isinstance(told, list):
+            self.told += [name for name in map(_text, told[:9]) if name not in self.told]
 
     # ---------------------------------------------------------------- both
 
@@ -287,7 +300,10 @@ def _python_policy() -> tuple[str, Policy]:
     policy = python_policy(limits=LIMITS, placed=placed)
     # Memory that an allocator hands out holds huge numbers, so that reading it before writing shows.
     environment = {**policy.environment, "MALLOC_PERTURB_": "128"}
-    return f"{PLACED}/python_child.py", Policy(policy.readable, placed, environment, LIMITS)
+    # Where it is installed beside the packages that a candidate may import, the references would be among them.
+    package = Path(errors.__file__).parent
+    hidden = tuple(dict.fromkeys((str(package), str(package.resolve()))))
+    return f"{PLACED}/python_child.py", Policy(policy.readable, placed, environment, LIMITS, hidden)
 
 
 def _cuda_policy() -> tuple[str, Policy]:

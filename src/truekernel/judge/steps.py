@@ -14,31 +14,42 @@ from truekernel.cases import make_inputs
 from truekernel.cases.seeds import SUITE_END
 from truekernel.checkers import Checker
 from truekernel.errors import BadInputError
+from truekernel.judge.secret_shapes import secret_shapes
 from truekernel.model import Case, Problem
 from truekernel.numerics import Expected, expect
 
 FOLLOWED = 3
 """So many cases are followed by another with the same weights and lengths, whose inputs lie where the first ones lay..."""
 NEAR = 2
-"""... and so many of these by one in which a single element of each input differs from the one before."""
+"""... and so many of these by some in which a single element of each input differs from the one before, ..."""
+PARTS = 4
+"""... so that all of them together change one in every quarter: an answer that is kept for part of the contents shows, whichever part that is."""
+
+
+OFFICIAL = "official"
+"""Values that a problem's benchmark draws. The suite does without, since they show little; but a candidate may be wrong on them alone."""
+ANYWHERE = ("normal&parameters", OFFICIAL, OFFICIAL)
+"""Values at secret lengths."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """One case put to a candidate. `inputs`: all tensors, in the problem's order; `expected`: what outputs are compared with; `follows`: the model and the places of the inputs are
-    those of the step before, only the contents differ; `near`: and only by one element of each input."""
+    those of the step before, only the contents differ; `near`: and only by one element of each input; `weights`: of each weight instead, in a new model."""
 
     case: Case
     inputs: dict[str, torch.Tensor]
     expected: list[Expected]
     follows: bool = False
     near: bool = False
+    weights: bool = False
 
     @property
     def label(self) -> str:
         """For people."""
         axes = ", ".join(f"{name} {length}" for name, length in self.case.axes)
-        again = ", one element changed" if self.near else ", same place as before" if self.follows else ""
+        what = "one weight" if self.weights else "one element"
+        again = f", {what} changed" if self.near else ", same place as before" if self.follows else ""
         return f"'{self.case.recipe}' with {axes}{again}"
 
 
@@ -54,7 +65,7 @@ def secret_seed(secret: str, number: int) -> int:
 
 
 def steps(problem: Problem, checker: Checker, secret: str) -> tuple[list[Step], list[str]]:
-    """The suite's cases with seeds of `secret`, and the followers; and why cases are left out, where a problem's reference can't be computed on them."""
+    """The suite's cases with seeds of `secret`, the followers, and cases of the values that its benchmark draws and at secret lengths; and why cases are left out, where a problem's reference can't be computed on them."""
     suite = [
         dataclasses.replace(case, seed=secret_seed(secret, number))
         for number, case in enumerate(checker.suite(problem))
@@ -69,16 +80,34 @@ def steps(problem: Problem, checker: Checker, secret: str) -> tuple[list[Step], 
             inputs = make_inputs(problem, case)
             found.append(Step(case, inputs, expect(problem, inputs, case.lengths)))
         except (RuntimeError, ValueError, IndexError) as error:
-            text = " ".join(str(error).split())[:160]
-            notes.append(f"'{case.recipe}' with {dict(case.axes)}: the reference fails on it ({text})")
+            notes.append(_failed(case, error))
             continue
         if case in followed:
             found.append(_follower(problem, found[-1], secret_seed(secret, 1000 + number)))
-            if followed.index(case) < NEAR and problem.make is None:
-                found.append(_near(problem, found[-1], secret_seed(secret, 2000 + number)))
+            if (place := followed.index(case)) < NEAR and problem.make is None:
+                for part in range(PARTS - 1 - place, -1, -NEAR):
+                    seed = secret_seed(secret, 2000 + PARTS * number + part)
+                    found.append(_near(problem, found[-1], seed, part))
+                for part in range(place, PARTS, NEAR) if problem.parameters else ():
+                    seed = secret_seed(secret, 3_000_000 + PARTS * number + part)
+                    found.append(_near(problem, found[-1], seed, part, weights=True))
+    elsewhere = secret_shapes(problem, secret, [case.lengths for case in suite])
+    more = [(problem.audit_axes(), OFFICIAL), *zip(elsewhere, ANYWHERE, strict=False)]
+    for number, (axes, recipe) in enumerate(more):
+        case = Case.of(problem.name, axes, recipe, secret_seed(secret, 1_000_000 + number))
+        try:
+            inputs = make_inputs(problem, case)
+            found.append(Step(case, inputs, expect(problem, inputs, case.lengths)))
+        except (RuntimeError, ValueError, IndexError) as error:
+            notes.append(_failed(case, error))
     if not found:
         raise BadInputError(f"'{problem.name}': {notes[0]}")
     return found, notes
+
+
+def _failed(case: Case, error: Exception) -> str:
+    text = " ".join(str(error).split())[:160]
+    return f"'{case.recipe}' with {dict(case.axes)}: the reference fails on it ({text})"
 
 
 def _followed(suite: Sequence[Case]) -> list[Case]:
@@ -99,17 +128,18 @@ def _follower(problem: Problem, before: Step, seed: int) -> Step:
     return Step(case, inputs, expect(problem, inputs, case.lengths), follows=True)
 
 
-def _near(problem: Problem, before: Step, seed: int) -> Step:
-    """The step before with one element of each input from another draw, in the half that is read last; where in it is secret too."""
+def _near(problem: Problem, before: Step, seed: int, part: int, *, weights: bool = False) -> Step:
+    """The step before with one element of each input, or of each weight, from another draw, in one of `PARTS` parts; where in it is secret too."""
     case = dataclasses.replace(before.case, seed=seed)
     fresh = make_inputs(problem, case)
-    weights = {spec.name for spec in problem.parameters}
+    wanted = {spec.name for spec in (problem.parameters if weights else problem.inputs)}
     inputs = {}
     for name, tensor in before.inputs.items():
         changed = tensor
-        if name not in weights and tensor.numel():
+        if name in wanted and tensor.numel():
             changed = tensor.clone()
-            place = tensor.numel() - 1 - secret_seed(f"{seed}", tensor.numel()) % max(1, tensor.numel() // 2)
+            start, end = (tensor.numel() * edge // PARTS for edge in (part, part + 1))
+            place = start + secret_seed(f"{seed}", tensor.numel()) % max(1, end - start)
             changed.reshape(-1)[place] = fresh[name].reshape(-1)[place]
         inputs[name] = changed
-    return Step(case, inputs, expect(problem, inputs, case.lengths), follows=True, near=True)
+    return Step(case, inputs, expect(problem, inputs, case.lengths), follows=True, near=True, weights=weights)

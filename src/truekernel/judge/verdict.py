@@ -17,12 +17,14 @@ MEANING: dict[str, str] = {
 }
 NOT_COVERED = (
     "how it runs on a GPU: compiler, rounding of approximate functions, tensor cores, real timing between blocks",
+    "lengths far beyond those of its cases",
     "speed: nothing was timed",
 )
 NOT_COVERED_CUDA = (
     "host code around the kernels, which was not run: the launch plan stands for it",
     "integer overflow, shifts and conversions that are undefined in C++ are only reported",
 )
+NOT_COVERED_VERSIONS = "what it is for GPUs other than compute capability 8.0, or CUDA other than 12.4: it names them"
 NOT_COVERED_PYTHON = ("memory faults inside of library calls: Python candidates have no sanitised build",)
 
 

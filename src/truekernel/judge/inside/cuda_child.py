@@ -5,8 +5,10 @@ Compiler, launch plan and kernels run here. The native server is given one case 
 
 from __future__ import annotations
 
+import dataclasses
 import mmap
 import os
+import subprocess
 import sys
 from typing import Any
 
@@ -14,13 +16,17 @@ import torch
 
 from truekernel.errors import TruekernelError
 from truekernel.execution import simt
-from truekernel.execution.recorder import trace
-from truekernel.judge.inside import wire
-from truekernel.model import AxisSpec, Configuration, LaunchPlan, OutputSpec, Problem, TensorSpec
+from truekernel.execution.recorder import MOST_BUFFERS, MOST_LAUNCHES, trace
+from truekernel.execution.simt.flags import kernel_flags
+from truekernel.execution.simt.kit import native_sources
+from truekernel.judge.inside import readings, wire
+from truekernel.model import AxisSpec, BufferArg, Configuration, LaunchPlan, OutputSpec, Problem, TensorSpec
 from truekernel.source import kernel_signatures
 
 Request = dict[str, Any]
 STALE_SEED = 7
+MOST_HELD = 512 << 20
+"""Bytes of all buffers of repeated calls."""
 
 
 class Host:
@@ -32,6 +38,7 @@ class Host:
         self._libraries: dict[tuple[tuple[str, ...], bool], simt.Library | simt.CompileFailure] = {}
         self._problem: Problem
         self._source = self._plan_source = ""
+        self._told: dict[tuple[str, ...], list[str]] = {}
 
     def open(self, request: Request) -> Request:
         """Keep the sources; the problem comes as shapes alone."""
@@ -50,16 +57,25 @@ class Host:
         size = os.fstat(self._shared).st_size
         memory = mmap.mmap(self._shared, size)
         inputs = {name: _tensor(memory, dtype, shape, offset) for name, dtype, shape, offset in request["tensors"]}
-        self._server.define("case", plan, inputs, None, _leftovers(plan), mutates=self._problem.mutates)
+        plans = {"case": plan}
+        if request["calls"] > 1:
+            plans["again"] = repeated(plan, request["calls"])
+        for key, one in plans.items():
+            self._server.define(key, one, inputs, None, _leftovers(one), mutates=self._problem.mutates)
+        if plan.kernels not in self._told:
+            # Before a kernel runs for the first time: nothing of the candidate has a say in it.
+            self._told[plan.kernels] = self._tells(plan.kernels)
         runs, data = [], []
         for words in request["configurations"]:
             configuration = Configuration(words["schedule"], words["seed"], words["fill"], words["checked"])
+            key = "again" if words["again"] else "case"
             library = self._library(plan.kernels, checked=configuration.checked)
             if isinstance(library, simt.CompileFailure):
                 runs.append({"status": "compile_error", "message": wire.safe_text(str(library)), "data": False})
                 continue
-            limits = [request["cpu_seconds"] * (10 if configuration.checked else 1)]
-            run = self._server.run(library, 0, [("case", configuration)], cpu_seconds=limits, keep_outputs=True)
+            factor = (10 if configuration.checked else 1) * (request["calls"] if words["again"] else 1)
+            limits = [request["cpu_seconds"] * factor]
+            run = self._server.run(library, 0, [(key, configuration)], cpu_seconds=limits, keep_outputs=True)
             execution, outputs = run.executions[0], run.outputs[0]
             outcome = execution.outcome
             good = outcome.status == "ok" and outputs is not None
@@ -76,14 +92,62 @@ class Host:
             )
             if good and outputs is not None:
                 data += [_raw(tensor) for tensor in outputs]
-        self._server.forget("case")
-        return {"runs": runs}, data
+        for key in plans:
+            self._server.forget(key)
+        return {"runs": runs, "told": [wire.safe_text(name) for name in self._told[plan.kernels]]}, data
+
+    def _tells(self, kernels: tuple[str, ...]) -> list[str]:
+        """Names without which, or with which, the source becomes other machine code than here: it can tell this compiler from a GPU's."""
+        if not readings.asked(self._source) - readings.SAME:
+            return []
+        compiler = simt.default_compiler()
+        # With the macros of headers, which a source may name in conditions too.
+        names = predefined(compiler, "") | predefined(compiler, readings.includes(self._source))
+        names |= predefined(compiler, self._source) - readings.defined(self._source)
+        telling = readings.telling(self._source, names)
+        library = self._library(kernels, checked=False)
+        if not telling or isinstance(library, simt.CompileFailure) or len(telling) > readings.MOST_NAMES:
+            return telling
+        usual = library.code_hash(kernels)
+        for text in readings.readings(self._source, telling, names):
+            other = simt.compile_single(text, kernels, simt.Options())
+            if isinstance(other, simt.CompileFailure) or other.code_hash(kernels) != usual:
+                return telling
+        return []
 
     def _library(self, kernels: tuple[str, ...], *, checked: bool) -> simt.Library | simt.CompileFailure:
         key = (kernels, checked)
         if key not in self._libraries:
             self._libraries[key] = simt.compile_single(self._source, kernels, simt.Options(checked=checked))
         return self._libraries[key]
+
+
+def predefined(compiler: simt.Compiler, text: str) -> set[str]:
+    """Macros that are defined at the end of a text."""
+    include = native_sources() / "include"
+    flags = [*kernel_flags(compiler.kind, simt.Options()), "-I", str(include), "-include", str(include / "tk_shim.h")]
+    command = [*compiler.command, *flags, "-x", "c++", "-dM", "-E", "-"]
+    said = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=60).stdout
+    return {words[1].partition("(")[0] for line in said.splitlines() if len(words := line.split(None, 2)) > 1}
+
+
+def repeated(plan: LaunchPlan, calls: int) -> LaunchPlan:
+    """A plan that does all of it `calls` times in one process, each time with buffers of its own around the same inputs, and returns the outputs of the last: what kernels leave in variables of the device from call to call
+    shows there. Fewer calls where so many would be too large."""
+    held = sum(spec.nbytes for spec in plan.buffers)
+    calls = min(calls, MOST_BUFFERS // len(plan.buffers), MOST_LAUNCHES // max(1, len(plan.launches)))
+    calls = max(1, min(calls, MOST_HELD // max(1, held)))
+    own = [k for k, spec in enumerate(plan.buffers) if spec.init != "input"]
+    buffers, launches, place = list(plan.buffers), list(plan.launches), {k: k for k in range(len(plan.buffers))}
+    for call in range(1, calls):
+        place |= {k: len(buffers) + number for number, k in enumerate(own)}
+        buffers += [dataclasses.replace(plan.buffers[k], name=f"{plan.buffers[k].name}, call {call + 1}") for k in own]
+        for launch in plan.launches:
+            args = (
+                dataclasses.replace(a, buffer=place[a.buffer]) if isinstance(a, BufferArg) else a for a in launch.args
+            )
+            launches.append(dataclasses.replace(launch, args=tuple(args)))
+    return LaunchPlan(tuple(buffers), tuple(launches), tuple(place[k] for k in plan.outputs))
 
 
 def problem_of(shapes: Request) -> Problem:

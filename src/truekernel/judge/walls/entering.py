@@ -65,7 +65,7 @@ def main() -> None:
     limits = request["limits"]
     files = raised.attempt(
         "files",
-        lambda: namespaces.own_files(request["readable"], request["placed"], limits["disk"]),
+        lambda: namespaces.own_files(request["readable"], request["placed"], request["hidden"], limits["disk"]),
         "own root, read-only but for a private /tmp",
     )
     raised.attempt("network", lambda: system.unshare(system.CLONE_NEWNET), "own network namespace without interfaces")

@@ -31,8 +31,8 @@ def own_user(uid: int, gid: int) -> None:
     Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1", encoding="ascii")
 
 
-def own_files(readable: list[str], placed: dict[str, str], disk: int) -> None:
-    """A mount namespace whose new root, at `NEW` for now, holds `readable` and `placed` read-only, a few devices and an empty /tmp of `disk` bytes. Raises OSError."""
+def own_files(readable: list[str], placed: dict[str, str], hidden: list[str], disk: int) -> None:
+    """A mount namespace whose new root, at `NEW` for now, holds `readable` without the contents of `hidden`, and `placed`, all read-only, a few devices and an empty /tmp of `disk` bytes. Raises OSError."""
     system.unshare(system.CLONE_NEWNS)
     system.mount("", "/", "", MS_REC | MS_PRIVATE)
     system.mount("tmpfs", BASE, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755")
@@ -46,6 +46,9 @@ def own_files(readable: list[str], placed: dict[str, str], disk: int) -> None:
     system.mount("tmpfs", "/new/tmp", "tmpfs", MS_NOSUID | MS_NODEV, f"mode=1777,size={disk},nr_inodes=20000")
     for path in readable:
         _show(path, path)
+    for path in hidden:
+        if Path(f"/new{path}").is_dir():
+            system.mount("tmpfs", f"/new{path}", "tmpfs", MS_NOSUID | MS_NODEV | MS_RDONLY, "mode=555,size=4k")
     for inside, path in placed.items():
         _show(path, inside)
     for path in _DEVICES:

@@ -45,13 +45,14 @@ class Policy:
     """What a process sees and may use.
 
     `readable`: files and folders that it sees, at their own places, read-only; all else but a private /tmp does not exist for it. `placed`: the same, by another place inside. `environment`: all
-    variables that it gets. `without`: walls that are not raised, so that each can be tried without the others.
+    variables that it gets. `hidden`: folders below `readable` that are empty inside, where it has a file system of its own. `without`: walls that are not raised, so that each can be tried without the others.
     """
 
     readable: tuple[str, ...] = SYSTEM
     placed: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = Limits()
+    hidden: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
 
 

@@ -74,6 +74,7 @@ class Confined:
             "environment": dict(policy.environment),
             "readable": list(dict.fromkeys(policy.readable)),
             "placed": dict(policy.placed),
+            "hidden": list(policy.hidden),
             "limits": dataclasses.asdict(limits),
             "groups": [str(folder) for folder in self._groups.folders],
             "groups_limit": self._groups.limits,
