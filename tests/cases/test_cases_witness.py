@@ -9,7 +9,7 @@ from truekernel.cases.witness import DRAWN_COUNT, PLAN, SHAPES
 from truekernel.corpus import problems
 from truekernel.model import AxisSpec, Domain, OutputSpec, Problem, TensorSpec
 
-ONES = ("one", "rest", "whole", "row")
+ONES = ("one", "rest", "whole", "row", "sheet")
 """Shapes that may have the length 1, as suites do."""
 
 
@@ -36,7 +36,7 @@ AXES = {
 
 def test_witness_shapes_use_no_length_of_any_suite():
     found = witness_shapes(problem_of(AXES, ("B", "N", "G")))
-    assert set(found) == {*SHAPES, "many", "long", "crowd"} - {"row"}
+    assert set(found) == {*SHAPES, "many", "long", "crowd"} - {"row", "sheet"}
     assert found["crowd"]["B"] > 8000 and found["crowd"]["N"] < 9
     assert found["past"]["N"] % 64 == 1 and found["eight"]["N"] == 8
     assert found["many"]["B"] > 256 and found["long"]["N"] * found["long"]["B"] * 8 > 100_000
@@ -65,6 +65,13 @@ def test_few_rows_are_shared_out_exactly_or_are_longer_than_elsewhere():
     assert heads["row"] == {"heads": 1, "length": 263, "D": 64} and "whole" not in heads
     assert "row" not in witness_shapes(problems()["rotary_embedding_bf16"]), "no sum, no row"
     assert "row" not in witness_shapes(problems()["causal_softmax"]), "a square of so many has too many elements"
+
+
+def test_a_product_that_is_split_along_its_reduction_has_very_many_outputs_once_and_no_other_problem_has():
+    found = {name: shapes["sheet"] for name in problems() if "sheet" in (shapes := witness_shapes(problems()[name]))}
+    assert set(found) == {"matmul_large_k"}
+    assert found["matmul_large_k"]["K"] == 1
+    assert found["matmul_large_k"]["M"] * found["matmul_large_k"]["N"] > 4_000_000
 
 
 @pytest.mark.parametrize("problem", problems().values(), ids=lambda problem: problem.name)

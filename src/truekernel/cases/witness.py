@@ -32,16 +32,19 @@ SHAPES = (
     "rest",
     "whole",
     "row",
+    "sheet",
 )
 """Names of the witness shapes, besides those of `stretched`: just above the audit lengths, just below, whole multiples of 32 (or 8) of long axes, two elements, about half; "three":
 three elements, or another odd number where three is used, so that no vector divides a tensor; "eight": two vectors of four; "past": one more than a multiple of 64 (or 8) on reduction and
-feature axes, nine where these are short and on spatial axes, so that the last tile holds one element; "large": spatial axes of twice the audit length, where an image no longer fits one block; "powers": powers of two; "one": five in each, and one in the last axis of a row, which is the only length of a suite that a witness has too; "rest": 17 rows of 241, all else one, which leaves one element beyond whole chunks of any power of two; "whole": few rows of 8192, all else one, which whole chunks of usual sizes share out exactly; "row": one row, longer than those of "lone", all else one, or for attention one head of more keys than a block has threads."""
+feature axes, nine where these are short and on spatial axes, so that the last tile holds one element; "large": spatial axes of twice the audit length, where an image no longer fits one block; "powers": powers of two; "one": five in each, and one in the last axis of a row, which is the only length of a suite that a witness has too; "rest": 17 rows of 241, all else one, which leaves one element beyond whole chunks of any power of two; "whole": few rows of 8192, all else one, which whole chunks of usual sizes share out exactly; "row": one row, longer than those of "lone", all else one, or for attention one head of more keys than a block has threads; "sheet": of a matrix product that programs split along its long reduction and finish in a second pass, very many outputs of one product each, where a pass that strides too little takes longer than any right one."""
 REST = (17, 241)
 """Their product is 4097."""
 WHOLE = 8192
 """Elements of a row of "whole"."""
 KEYS = 263
 """Keys of the one head of "row": more than a block of 256 threads takes at once."""
+SHEET, SPLIT = 2202, 1 << 16
+"""Rows and columns of "sheet"; the official length from which on a reduction is split."""
 ROW = 330_000
 """Elements of one row: with 185,000, positions that a grid of blocks of 128 threads multiplies by a share overflow 32 bits."""
 UNEQUAL = ("above", "below", "medium", "large")
@@ -118,6 +121,8 @@ PLAN: tuple[tuple[str, str], ...] = (
     ("normal&parameters", "row"),
     ("normal&parameters", "whole"),
     ("ramp*-1", "whole"),
+    ("ties*0.125+1001.75", "rest"),
+    ("normal", "sheet"),
     ("subnormal", "one"),
     ("subnormal@0", "past"),
     ("subnormal@1", "past"),
@@ -148,6 +153,7 @@ ONLY: dict[tuple[str, str], tuple[str, ...]] = {
     ("decades", "crowd"): ("normalisation", "loss"),
     ("normal+300", "long"): _SUMS,  # what a large mean cancels in
     ("normal+300", "lone"): _SUMS,
+    ("ties*0.125+1001.75", "rest"): _SUMS,  # few digits, at an offset that bfloat16 has not
     ("normal&parameters", "tower"): ("arg_reduction", "scan", "softmax", "loss", "matmul"),
     ("normal*300", "plane"): ("scan", "softmax", "matmul"),
     ("normal*0.003", "broadest"): tuple(family for family in FAMILIES if family != "pooling"),
@@ -182,7 +188,7 @@ def witness_cases(problem: Problem) -> list[Case]:
     for number, (recipe, shape) in enumerate(PLAN):
         if recipe == "special" and not special:
             continue
-        if shape in (*STRETCHED, "powers", "one", "rest", "whole", "row") and shape not in shapes:
+        if shape in (*STRETCHED, "powers", "one", "rest", "whole", "row", "sheet") and shape not in shapes:
             continue
         if not _is_for(problem, recipe, shape):
             continue
@@ -225,7 +231,7 @@ def _drawn(problem: Problem) -> list[Case]:
 def witness_shapes(problem: Problem) -> dict[str, dict[str, int]]:
     """The witness shapes that are legal, by name; "above" is always there (the audit lengths where nothing else is legal)."""
     used = _used(problem)
-    by_axis = [shape for shape in SHAPES if shape not in ("rest", "whole", "row")]
+    by_axis = [shape for shape in SHAPES if shape not in ("rest", "whole", "row", "sheet")]
     found = {
         shape: {name: _length(axis, used[name], shape) for name, axis in problem.axes.items()} for shape in by_axis
     }
@@ -237,6 +243,8 @@ def witness_shapes(problem: Problem) -> dict[str, dict[str, int]]:
         found["rest"] = rest
     if whole := _whole(problem, used):
         found["whole"] = whole
+    if sheet := _sheet(problem, used):
+        found["sheet"] = sheet
     found |= stretched(problem, found["small"], REACH, lambda name, wanted: _unused(problem, used, name, wanted))
     if row := _row(problem, used, found.get("lone", {})):
         found["row"] = row
@@ -278,6 +286,16 @@ def _whole(problem: Problem, used: dict[str, set[int]]) -> dict[str, int]:
     }
     fits = step_of(problem.axes[longest]) == 1 and WHOLE not in used[longest]
     return found | {longest: WHOLE} if fits and largest(problem, found | {longest: WHOLE}) < ROW else {}
+
+
+def _sheet(problem: Problem, used: dict[str, set[int]]) -> dict[str, int]:
+    """Lengths of "sheet"; none where no reduction is long enough to be split, or may not be one."""
+    split = [name for name, axis in problem.axes.items() if axis.kind == "reduction" and axis.official >= SPLIT]
+    sides = [name for name, axis in problem.axes.items() if axis.kind == "feature" and step_of(axis)]
+    if problem.family != "matmul" or len(sides) != 2 or not split or any(1 not in problem.axes[k].odd for k in split):
+        return {}
+    lengths = {name: _unused(problem, used, name, SHEET) for name in sides}
+    return problem.audit_axes() | dict.fromkeys(split, 1) | lengths
 
 
 def _row(problem: Problem, used: dict[str, set[int]], lone: dict[str, int]) -> dict[str, int]:
