@@ -266,7 +266,9 @@ def _survivor(setup: ProblemSetup, record: MutantRecord, own: Build) -> MutantRe
 
 
 def _shown_again(setup: ProblemSetup, witness: Witness, own: Build) -> Witness:
-    """The witness with its worst element; unconfirmed when a second execution shows something else."""
+    """The witness with its worst element; unconfirmed when a second execution shows something else. One that ran out of time did so again before it became a witness."""
+    if witness.status == "timeout":
+        return witness
     request = (witness.case_id, Configuration(witness.schedule, witness.schedule_seed, witness.fill))
     ((execution, tensors),) = setup.stage.outputs(own.library, own.variant, own.plans, [request])
     if execution.outcome.status != witness.status or execution.output_hash != witness.output_hash:
