@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from truekernel import corpus
 from truekernel.audit.searching import STALE, STRAY, concerns, search_requests
-from truekernel.cases.witness import witness_cases
+from truekernel.cases.witness import witness_cases, witness_shapes
 from truekernel.model import Configuration
 from truekernel.trial.devices import Cpu, Cuda
 
@@ -34,3 +34,15 @@ def test_what_numbers_can_not_show_is_for_other_classes() -> None:
         assert concerns(CASES[0], configuration, "boundary")
         assert not concerns(CASES[0], configuration, "precision")
     assert concerns(CASES[0], Configuration(), "precision")
+
+
+def test_longest_rows_have_other_orders_of_threads_where_blocks_wait_for_each_other_alone() -> None:
+    def ordered(name: str) -> set[str]:
+        problem = corpus.problems()[name]
+        long = witness_shapes(problem)["long"]
+        asked = search_requests(problem, witness_cases(problem), Cpu())
+        cases = {case.id: dict(case.lengths) for case in witness_cases(problem)}
+        return {c.schedule for case_id, c in asked if cases[case_id] == long}
+
+    assert ordered("cumsum") == {"gpu", "reverse", "warp_greedy"}
+    assert ordered("softmax") == {"gpu"}
