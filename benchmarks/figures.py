@@ -106,9 +106,13 @@ def rows() -> list[dict[str, Any]]:
         note = f"in {fuzzed['processor_seconds'] / 3600:.1f} core-hours, each script failing again in a fresh process; {kinds}"
         note += f"; counted are those that are no mismatch, and {real} mismatches that were examined and are real"
         add("fuzz.public_failures", sum(sure.values()) + real, "findings", command, note=note)
-        judged = fuzzed["examined"]
-        note = "drawn at random, examined by somebody who had not written the judges: results/fuzz/examined.json"
-        add("fuzz.true_mismatches", judged["real"], "mismatches", command, n=sum(judged.values()), note=note)
+    if again := load("fuzz/examined_again.json"):
+        command = "truekernel fuzz torch --public-only --budget 16m --seed 20261210 --run runs/fuzz"
+        verdicts = [one["verdict"] for one in again["examined"].values()]
+        note = (
+            f"{again['drawn']}; examined by somebody who had not written the judges: results/fuzz/examined_again.json"
+        )
+        add("fuzz.true_mismatches", verdicts.count("real"), "mismatches", command, n=len(verdicts), note=note)
     return found
 
 
