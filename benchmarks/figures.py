@@ -107,7 +107,7 @@ def rows() -> list[dict[str, Any]]:
         note += f"; counted are those that are no mismatch, and {real} mismatches that were examined and are real"
         add("fuzz.public_failures", sum(sure.values()) + real, "findings", command, note=note)
     if again := load("fuzz/examined_again.json"):
-        command = "truekernel fuzz torch --public-only --budget 16m --seed 20261210 --run runs/fuzz"
+        command = "truekernel fuzz torch --public-only --budget 16m --seed 20261210 --run runs/a, and --workers 1 --budget 13m --seed 20261211 --run runs/b"
         verdicts = [one["verdict"] for one in again["examined"].values()]
         note = (
             f"{again['drawn']}; examined by somebody who had not written the judges: results/fuzz/examined_again.json"

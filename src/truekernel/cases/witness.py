@@ -37,6 +37,8 @@ SHAPES = (
 """Names of the witness shapes, besides those of `stretched`: just above the audit lengths, just below, whole multiples of 32 (or 8) of long axes, two elements, about half; "three":
 three elements, or another odd number where three is used, so that no vector divides a tensor; "eight": two vectors of four; "past": one more than a multiple of 64 (or 8) on reduction and
 feature axes, nine where these are short and on spatial axes, so that the last tile holds one element; "large": spatial axes of twice the audit length, where an image no longer fits one block; "powers": powers of two; "one": five in each, and one in the last axis of a row, which is the only length of a suite that a witness has too; "rest": 17 rows of 241, all else one, which leaves one element beyond whole chunks of any power of two; "whole": few rows of 8192, all else one, which whole chunks of usual sizes share out exactly; "row": one row, longer than those of "lone", all else one, or for attention one head of more keys than a block has threads; "sheet": of a matrix product that programs split along its long reduction and finish in a second pass, very many outputs of one product each, where a pass that strides too little takes longer than any right one."""
+TOGETHER = ("rest", "whole", "row", "sheet")
+"""Those whose lengths are found for all axes together, where the problem has room for them."""
 REST = (17, 241)
 """Their product is 4097."""
 WHOLE = 8192
@@ -159,7 +161,7 @@ ONLY: dict[tuple[str, str], tuple[str, ...]] = {
     ("normal*0.003", "broadest"): tuple(family for family in FAMILIES if family != "pooling"),
     ("uniform&parameters", "rest"): tuple(family for family in FAMILIES if family != "attention"),
 }
-"""Families that a pair is for, where it is not for all: costly pairs, in each of the others of which no mutant of a full audit fell to it."""
+"""Families that a pair is for, where it is not for all: what it shows is theirs alone, or it is costly and in each of the others no mutant of a full audit fell to it."""
 DRAWN: tuple[str, ...] = (
     "normal&parameters",
     "ties",
@@ -188,7 +190,7 @@ def witness_cases(problem: Problem) -> list[Case]:
     for number, (recipe, shape) in enumerate(PLAN):
         if recipe == "special" and not special:
             continue
-        if shape in (*STRETCHED, "powers", "one", "rest", "whole", "row", "sheet") and shape not in shapes:
+        if shape in (*STRETCHED, "powers", "one", *TOGETHER) and shape not in shapes:
             continue
         if not _is_for(problem, recipe, shape):
             continue
@@ -231,7 +233,7 @@ def _drawn(problem: Problem) -> list[Case]:
 def witness_shapes(problem: Problem) -> dict[str, dict[str, int]]:
     """The witness shapes that are legal, by name; "above" is always there (the audit lengths where nothing else is legal)."""
     used = _used(problem)
-    by_axis = [shape for shape in SHAPES if shape not in ("rest", "whole", "row", "sheet")]
+    by_axis = [shape for shape in SHAPES if shape not in TOGETHER]
     found = {
         shape: {name: _length(axis, used[name], shape) for name, axis in problem.axes.items()} for shape in by_axis
     }
